@@ -1,0 +1,1 @@
+"""Command line of `replica`: parse, call the package, print."""

@@ -1,0 +1,1 @@
+"""From a problem to solutions: branches, error bars, stability."""

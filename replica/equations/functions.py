@@ -1,0 +1,84 @@
+"""Functions that sympy keeps whole: stable to evaluate, with known derivatives.
+
+Each is lowered to the leaf of the same name in `replica/kernels/leaves.py`.
+"""
+
+from __future__ import annotations
+
+import sympy
+
+
+class sigmoid(sympy.Function):
+    """1/(1 + e^{-x}); derivative sigmoid(x) sigmoid(-x)."""
+
+    is_real = True
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return sigmoid(self.args[0]) * sigmoid(-self.args[0])
+
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
+        return (1 / (1 + sympy.exp(-self.args[0])))._eval_evalf(prec)
+
+
+class softplus(sympy.Function):
+    """log(1 + e^x); derivative sigmoid(x)."""
+
+    is_positive = True
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return sigmoid(self.args[0])
+
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
+        return sympy.log(1 + sympy.exp(self.args[0]))._eval_evalf(prec)
+
+
+class normal_pdf(sympy.Function):
+    """phi(x) = e^{-x^2/2}/sqrt(2 pi)."""
+
+    is_positive = True
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return -self.args[0] * normal_pdf(self.args[0])
+
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
+        return (sympy.exp(-self.args[0] ** 2 / 2) / sympy.sqrt(2 * sympy.pi))._eval_evalf(prec)
+
+
+class normal_cdf(sympy.Function):
+    """Phi(x), the standard normal distribution function, accurate in the lower tail."""
+
+    is_positive = True
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return normal_pdf(self.args[0])
+
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
+        return (sympy.erfc(-self.args[0] / sympy.sqrt(2)) / 2)._eval_evalf(prec)
+
+
+class inverse_mills(sympy.Function):
+    """phi(x)/Phi(x), ~ -x as x -> -inf."""
+
+    is_positive = True
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        x = self.args[0]
+        return -inverse_mills(x) * (x + inverse_mills(x))
+
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
+        return (normal_pdf(self.args[0]) / normal_cdf(self.args[0]))._eval_evalf(prec)
+
+
+class log_ndtr(sympy.Function):
+    """log Phi(x); derivative inverse_mills(x)."""
+
+    is_real = True
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return inverse_mills(self.args[0])
+
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
+        return sympy.log(normal_cdf(self.args[0]))._eval_evalf(prec)
+
+
+OPAQUE = (sigmoid, softplus, normal_pdf, normal_cdf, inverse_mills, log_ndtr)

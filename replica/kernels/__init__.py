@@ -1,0 +1,1 @@
+"""Hand-written numba leaves, compiled as part of generated modules."""

@@ -1,0 +1,53 @@
+"""Stable scalar leaves: what the opaque functions of `replica.equations.functions` are lowered to.
+
+The text of this file is part of every generated module, so a change here gives every kernel a new name.
+"""
+
+import math
+
+from numba import njit
+
+SQRT_HALF = 0.7071067811865476
+INV_SQRT_2PI = 0.3989422804014327
+
+
+@njit(nogil=True, inline="always")
+def sigmoid(x):
+    e = math.exp(-abs(x))
+    return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
+
+
+@njit(nogil=True)
+def softplus(x):
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+@njit(nogil=True)
+def normal_pdf(x):
+    return INV_SQRT_2PI * math.exp(-0.5 * x * x)
+
+
+@njit(nogil=True)
+def normal_cdf(x):
+    return 0.5 * math.erfc(-x * SQRT_HALF)
+
+
+@njit(nogil=True)
+def inverse_mills(x):
+    if x > -10.0:
+        return normal_pdf(x) / normal_cdf(x)
+    # continued fraction of the Mills ratio, |x| >= 10: 24 levels reach round-off
+    t = -x
+    tail = t
+    for level in range(24, 0, -1):
+        tail = t + level / tail
+    return tail
+
+
+@njit(nogil=True)
+def log_ndtr(x):
+    if x > 5.0:
+        return math.log1p(-normal_cdf(-x))
+    if x > -10.0:
+        return math.log(normal_cdf(x))
+    return -0.5 * x * x + math.log(INV_SQRT_2PI) - math.log(inverse_mills(x))

@@ -1,0 +1,1 @@
+"""From sympy expressions to compiled modules in the user's cache."""

@@ -1,0 +1,1 @@
+"""Attention activations: one scalar expression phi and a way to combine tokens, one file each."""

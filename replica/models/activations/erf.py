@@ -1,0 +1,40 @@
+"""Element-wise erf attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..checks import number
+from .base import Activation
+
+if TYPE_CHECKING:
+    import numpy as np
+    import sympy
+
+
+@dataclass(frozen=True)
+class Erf(Activation):
+    """sigma_l = 1 + erf(offset + chi_l); the offset c is tunable like a regularisation (theory.md section 2)."""
+
+    offset: float = 0.0
+    name = "erf"
+    combination = "elementwise"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "offset", number("erf offset", self.offset, minimum=-1e6, strict=False))
+
+    def phi(self, chi: sympy.Expr) -> sympy.Expr:
+        import sympy
+
+        return 1 + sympy.erf(self.offset + chi)
+
+    def sigma(self, chi: np.ndarray) -> np.ndarray:
+        from scipy.special import erfc
+
+        return erfc(-(self.offset + chi))
+
+    def vjp(self, chi: np.ndarray, cotangent: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        return cotangent * (2.0 / np.sqrt(np.pi)) * np.exp(-((self.offset + chi) ** 2))

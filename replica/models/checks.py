@@ -1,0 +1,33 @@
+"""Validation of the numbers that enter a problem: one wording for every refusal."""
+
+from __future__ import annotations
+
+import math
+
+from ..errors import InvalidProblem
+
+
+def number(name: str, value: object, *, minimum: float, strict: bool, infinite: bool = False, hint: str = "") -> float:
+    """Return `value` as a float in [minimum, inf), or (minimum, inf) if `strict`; inf itself if `infinite`.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the value, the reason, and what is allowed.
+    """
+    allowed = f"{name} {'>' if strict else '>='} {minimum:g}" + (" or inf" if infinite else "") + hint
+    try:
+        if isinstance(value, bool | str):
+            raise TypeError
+        result = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidProblem(f"{name} = {value!r} is not a number; allowed: {allowed}") from None
+    if math.isnan(result):
+        raise InvalidProblem(f"{name} = nan is not a number; allowed: {allowed}")
+    if result == math.inf and not infinite:
+        raise InvalidProblem(f"{name} = inf is not finite; allowed: {allowed}")
+    if result < minimum or (strict and result == minimum):
+        reason = "is negative" if result < 0 <= minimum else "is too small"
+        reason = "is zero" if result == 0 and strict else reason
+        raise InvalidProblem(f"{name} = {result:g} {reason}; allowed: {allowed}")
+    return result

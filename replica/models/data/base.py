@@ -1,0 +1,43 @@
+"""The interface of a data model: a density ratio g(eps, chi) with E g = 1, and a sampler."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    import sympy
+
+
+class DataModel(ABC):
+    """P(X | eps, k*) = g(eps, chi*) prod_l N(X_l; 0, I_D), eps uniform on 1..L, exchangeable over tokens.
+
+    chi*_l = X_l.k*/sqrt(D); y = X_eps.v*/sqrt(D) + Delta xi  (arXiv 2509.21936; theory.md section 1).
+    `nu` is the signal strength. Instances are frozen and hashable.
+    """
+
+    name: ClassVar[str]
+    nu: float
+
+    @abstractmethod
+    def log_weight(self, chi: Sequence[sympy.Expr], eps: int) -> sympy.Expr:
+        """log g(eps, chi) as a sympy expression of the token scores, eps counted from 0."""
+
+    def sample_position(self, rng: np.random.Generator, noise_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Draw the hidden position from the scores of pure noise and return the shift it adds to the scores.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        noise_scores : ndarray, shape (n, L)
+            Z_l.k*/sqrt(D) of pure-noise tokens Z.
+
+        Returns
+        -------
+        eps : int ndarray, shape (n,)
+        shift : float ndarray, shape (n,)
+            X_eps = Z_eps + shift k*/sqrt(D); all other tokens X_l = Z_l.
+        """
+        raise NotImplementedError(f"{self.name} has no sampler: it cannot be simulated")

@@ -1,0 +1,44 @@
+"""Spiked single-location regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..checks import number
+from .base import DataModel
+
+if TYPE_CHECKING:
+    import numpy as np
+    import sympy
+
+
+@dataclass(frozen=True)
+class SpikedSLR(DataModel):
+    """Token eps is shifted by sqrt(nu) k*/sqrt(D):  g = exp(sqrt(nu) chi_eps - nu/2)  (theory.md section 1).
+
+    Parameters
+    ----------
+    nu : float
+        Signal strength, finite, >= 0 (0: the position cannot be found).
+    """
+
+    nu: float = 2.0
+    name = "spiked-slr"
+
+    def __post_init__(self) -> None:
+        hint = " and finite (nu = inf exists for max-slr only)"
+        object.__setattr__(self, "nu", number("nu", self.nu, minimum=0.0, strict=False, hint=hint))
+
+    def log_weight(self, chi: Sequence[sympy.Expr], eps: int) -> sympy.Expr:
+        import sympy
+
+        nu = sympy.Float(self.nu)
+        return sympy.sqrt(nu) * chi[eps] - nu / 2
+
+    def sample_position(self, rng: np.random.Generator, noise_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        import numpy as np
+
+        n, length = noise_scores.shape
+        return rng.integers(0, length, size=n), np.full(n, np.sqrt(self.nu))

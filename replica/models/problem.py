@@ -1,0 +1,74 @@
+"""Problem: everything that defines one point of the theory (theory.md, sections 1 and 2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from ..errors import InvalidProblem
+from .activations.base import Activation
+from .activations.softmax import Softmax
+from .checks import number
+from .data.base import DataModel
+from .length import LengthLaw
+from .losses.square import Square
+
+_EXTRAPOLATE = "; for the unregularised limit solve at a few small values, 0.1, 0.03, 0.01, and extrapolate"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Regularised empirical risk minimisation on single-location regression.
+
+    min over (k, v) of  sum_n loss(y_n, f(X_n)) + (reg_k/2)|k|^2 + (reg_v/2)|v|^2,   f(X) = sigma(chi)^T z,
+    chi_l = X_l.k/sqrt(D), z_l = X_l.v/sqrt(D), in the limit D -> inf at fixed alpha = N/D (arXiv 2509.21936;
+    theory.md sections 1 and 2).
+
+    Parameters
+    ----------
+    data : DataModel
+        Law of the tokens and of the hidden position, `SpikedSLR(nu)` or `MaxSLR(nu)`.
+    activation : Activation
+        Attention function sigma.
+    alpha : float
+        Samples (not tokens) per dimension, > 0; inf is the population limit.
+    length : int, str, mapping or LengthLaw
+        Number of tokens L, or its law.
+    noise : float
+        Standard deviation Delta >= 0 of the label noise.
+    reg_k, reg_v : float
+        Ridge penalties lambda_k, lambda_v > 0, per unit |k|^2 (not per sample).
+    loss : Square
+        Loss in (y, f).
+
+    Raises
+    ------
+    InvalidProblem
+        One line: which value, why, and what is allowed.
+    """
+
+    data: DataModel
+    activation: Activation = field(default_factory=Softmax)
+    alpha: float = 1.0
+    length: LengthLaw = field(default_factory=lambda: LengthLaw.of(2))
+    noise: float = 0.0
+    reg_k: float = 1.0
+    reg_v: float = 1.0
+    loss: Square = field(default_factory=Square)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, DataModel):
+            raise InvalidProblem(f"data = {self.data!r} is not a data model; allowed: SpikedSLR(nu), MaxSLR(nu)")
+        if not isinstance(self.activation, Activation):
+            raise InvalidProblem(f"activation = {self.activation!r} is not an activation; allowed: Softmax(), ...")
+        set_ = object.__setattr__
+        set_(self, "alpha", number("alpha", self.alpha, minimum=0.0, strict=True, infinite=True))
+        set_(self, "length", LengthLaw.of(self.length))
+        set_(self, "noise", number("noise", self.noise, minimum=0.0, strict=False))
+        for name in ("reg_k", "reg_v"):
+            set_(self, name, number(name, getattr(self, name), minimum=0.0, strict=True, hint=_EXTRAPOLATE))
+
+    @property
+    def is_population(self) -> bool:
+        """Whether alpha = inf."""
+        return math.isinf(self.alpha)

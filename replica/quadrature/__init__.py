@@ -1,0 +1,1 @@
+"""Gaussian nodes and their error estimates."""

@@ -1,0 +1,1 @@
+"""Fixed points of x -> F(x): knows nothing of the theory."""
