@@ -4,11 +4,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import numpy as np
     import sympy
+
+
+@dataclass(frozen=True)
+class PairLaw:
+    """Law of delta_0 = omega_k1 - omega_k2 at L = 2, hidden token 1: density weight(x) N(x; 0, 1) of
+    x = (delta_0 - mean)/sqrt(2 q_k).
+
+    Attributes
+    ----------
+    mean : Expr
+    weight : Expr
+        In terms of x and the overlaps; its average is 1.
+    width : Expr
+        Scale in x on which the weight varies near x = 0; infinite if it does not.
+    """
+
+    mean: sympy.Expr
+    weight: sympy.Expr
+    width: sympy.Expr
 
 
 class DataModel(ABC):
@@ -24,6 +44,10 @@ class DataModel(ABC):
     @abstractmethod
     def log_weight(self, chi: Sequence[sympy.Expr], eps: int) -> sympy.Expr:
         """log g(eps, chi) as a sympy expression of the token scores, eps counted from 0."""
+
+    def pair_law(self, m_k: sympy.Expr, q_k: sympy.Expr, nu: sympy.Expr, x: sympy.Expr) -> PairLaw | None:
+        """Law of delta_0 at L = 2 in closed form, or None if there is none; `nu` stands for `self.nu`."""
+        return None
 
     def sample_position(self, rng: np.random.Generator, noise_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw the hidden position from the scores of pure noise and return the shift it adds to the scores.

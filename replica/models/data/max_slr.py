@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..checks import number
-from .base import DataModel
+from .base import DataModel, PairLaw
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +41,30 @@ class MaxSLR(DataModel):
         nu = sympy.Float(self.nu)
         return sympy.log(len(chi)) - sympy.log(sum(sympy.exp(nu * (other - chi[eps])) for other in chi))
 
+    def pair_law(self, m_k: sympy.Expr, q_k: sympy.Expr, nu: sympy.Expr, x: sympy.Expr) -> PairLaw:
+        """delta_0 ~ N(0, 2 q_k) weighted by 2 pi(delta_0), pi the probability of token 1 given delta_0.
+
+        nu = inf: pi = Phi(m_k delta_0/(q_k sqrt(2 s^2))), s^2 = 1 - m_k^2/q_k. Finite nu: the logistic function is
+        an average of Phi(t/(2K)) over the Kolmogorov law of K, so pi is a finite sum of such terms.
+        """
+        import sympy
+
+        from ...equations.functions import normal_cdf
+
+        if self.nu == 0.0:
+            return PairLaw(mean=sympy.S.Zero, weight=sympy.S.One, width=sympy.oo)
+
+        def slope(spread: sympy.Expr) -> sympy.Expr:
+            return m_k / sympy.sqrt(q_k - m_k**2 + q_k * spread)
+
+        if math.isinf(self.nu):
+            return PairLaw(sympy.S.Zero, 2 * normal_cdf(slope(0) * x), 1 / slope(0))
+        total = sum(
+            sympy.Float(weight) * normal_cdf(slope(2 * sympy.Float(scale) ** 2 / nu**2) * x)
+            for scale, weight in logistic_mixture()
+        )
+        return PairLaw(sympy.S.Zero, 2 * total, 1 / slope(2 / nu**2))
+
     def sample_position(self, rng: np.random.Generator, noise_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np
 
@@ -47,3 +72,22 @@ class MaxSLR(DataModel):
         if not math.isinf(self.nu):
             scores = self.nu * noise_scores + rng.gumbel(size=noise_scores.shape)
         return np.argmax(scores, axis=1), np.zeros(len(scores))
+
+
+@functools.cache
+def logistic_mixture() -> tuple[tuple[float, float], ...]:
+    """Pairs (K, weight) with  1/(1 + e^{-t}) = sum weight Phi(t/(2 K))  to 1e-10: the logistic law is normal with
+    standard deviation 2K, K of Kolmogorov's law (Andrews and Mallows 1974).
+
+    Trapezoidal rule in log K of the density 8 K sum_n (-1)^{n+1} n^2 e^{-2 n^2 K^2}, which decays doubly
+    exponentially on both sides.
+    """
+    step, nodes = 0.11, []
+    for index in range(-18, 13):
+        scale = math.exp(index * step - 0.2)
+        terms = ((-1) ** (n + 1) * n * n * math.exp(-2 * n * n * scale * scale) for n in range(1, 60))
+        weight = step * 8 * scale * scale * math.fsum(terms)
+        if weight > 1e-12:
+            nodes.append((scale, weight))
+    total = math.fsum(weight for _, weight in nodes)
+    return tuple((scale, weight / total) for scale, weight in nodes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..checks import number
-from .base import DataModel
+from .base import DataModel, PairLaw
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +36,12 @@ class SpikedSLR(DataModel):
 
         nu = sympy.Float(self.nu)
         return sympy.sqrt(nu) * chi[eps] - nu / 2
+
+    def pair_law(self, m_k: sympy.Expr, q_k: sympy.Expr, nu: sympy.Expr, x: sympy.Expr) -> PairLaw:
+        """delta_0 ~ N(m_k sqrt(nu), 2 q_k)."""
+        import sympy
+
+        return PairLaw(mean=m_k * sympy.sqrt(nu), weight=sympy.S.One, width=sympy.oo)
 
     def sample_position(self, rng: np.random.Generator, noise_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np

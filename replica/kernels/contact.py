@@ -1,0 +1,217 @@
+"""Averages over the proximal point of a scalar potential, by integration over its contact set.
+
+delta_0 ~ N(mean, sd^2) has the proximal point delta, the minimiser of F(delta) + (delta - delta_0)^2/(4 V_k). Stationarity
+reads delta_0 = T(delta), explicit; the global minimisers are the contact set of the lower convex hull of
+G(delta) = delta^2/(4 V_k) + F(delta), on which T increases (theory.md section 4). So
+
+    E h = integral over the contact set of h(delta) N(T(delta); mean, sd^2) T'(delta) d delta:
+
+no root finding, smooth between the jumps, and the jumps, the edges of the hull, come out with place and size.
+
+This text is part of a generated module, which defines from sympy
+    outer_terms(par, x_A, x_R, c)            loop invariants of one (x_A, x_R) into c
+    potential(delta, c) -> (F, T, T')
+    channel_terms / stability_terms(weight, x_delta, delta, c, total)    weighted sums of the integrands
+    observable_terms(weight, x_delta, c, total)                          integrands at the field itself
+    pair_weight(x_delta, c)                  density of delta_0 relative to the Gaussian
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+REACH = 7.0  # standard deviations kept: the mass beyond is 3e-12
+SCAN_STEP = 0.2
+PANEL = 2.5  # widest panel in standard deviations of delta_0
+MAX_JUMPS = 8
+ORDER = 10
+GAUSS_X, GAUSS_W = np.polynomial.legendre.leggauss(ORDER)
+
+
+@njit(nogil=True)
+def _bounds(low, high, force):
+    """Interval of delta outside which T leaves [low, high], and the radius beyond which G is convex.
+
+    |F'| <= force e^{-|delta|} and |F''| <= 2 force e^{-|delta|}; `force` is already times 2 V_k.
+    """
+    radius = math.log1p(2.0 * force) + 1.0
+    reach = math.log1p(force)
+    return min(low, -reach) - 1.0, max(high, reach) + 1.0, radius
+
+
+@njit(nogil=True)
+def _find_jumps(left, right, c, inv4v, jumps):
+    """Hull edges of G on [left, right] as rows (delta_-, delta_+, delta_0); returns their number, -1 if unsure."""
+    n = int(math.ceil((right - left) / SCAN_STEP)) + 1
+    step = (right - left) / (n - 1)
+    convex = True
+    previous = -math.inf
+    for i in range(n):
+        _, T, T1 = potential(left + i * step, c)
+        if T1 <= 0.0 or previous >= T:
+            convex = False
+            break
+        previous = T
+    if convex:
+        return 0
+    height = np.empty(n)
+    hull = np.empty(n, np.int64)
+    size = 0
+    for i in range(n):
+        x = left + i * step
+        F, _, _ = potential(x, c)
+        height[i] = x * x * inv4v + F
+        while size >= 2:
+            a, b = hull[size - 2], hull[size - 1]
+            if (height[b] - height[a]) * (i - a) >= (height[i] - height[a]) * (b - a):
+                size -= 1
+            else:
+                break
+        hull[size] = i
+        size += 1
+    count = 0
+    for k in range(size - 1):
+        i, j = hull[k], hull[k + 1]
+        if j == i + 1:
+            continue
+        if count == MAX_JUMPS:
+            return -1
+        u, v, place, ok = _refine(left + i * step, left + j * step, step, c, inv4v)
+        if not ok:
+            return -1
+        if v > u:
+            jumps[count, 0], jumps[count, 1], jumps[count, 2] = u, v, place
+            count += 1
+    return count
+
+
+@njit(nogil=True)
+def _refine(u, v, step, c, inv4v):
+    """Double tangent of G near (u, v): the slope of the chord is stationary in both ends, so that stepping each end
+    to that slope converges quadratically. Returns u = v if the two contacts merge: there is no jump."""
+    u_low, u_high, v_low, v_high = u - step, u + step, v - step, v + step
+    place = 0.0
+    for _ in range(60):
+        Fu, Tu, Tu1 = potential(u, c)
+        Fv, Tv, Tv1 = potential(v, c)
+        place = 0.5 * ((v * v - u * u) * inv4v + Fv - Fu) / (v - u) / inv4v
+        du = (place - Tu) / Tu1 if Tu1 > 0.0 else -0.25 * step
+        dv = (place - Tv) / Tv1 if Tv1 > 0.0 else 0.25 * step
+        u_new = min(max(u + du, u_low), u_high)
+        v_new = min(max(v + dv, v_low), v_high)
+        if v_new - u_new < 1e-3 * step:
+            return u, u, place, True
+        moved = max(abs(u_new - u), abs(v_new - v))
+        u, v = u_new, v_new
+        if moved < 1e-12 * (1.0 + abs(u) + abs(v)):
+            return u, v, place, True
+    # close to a cusp the steps shrink slowly; the jump is then tiny and its ends good enough
+    return u, v, place, v - u < 4.0 * step
+
+
+@njit(nogil=True)
+def contact_average(mean, sd, width, force, inv4v, c, stability, total, jumps, stack):
+    """Add the averages of one (x_A, x_R) to `total`; returns (number of jumps, whether the hull is certain)."""
+    low, high = mean - REACH * sd, mean + REACH * sd
+    start, stop, radius = _bounds(low, high, force)
+    left, right = max(start, -radius), min(stop, radius)
+    count = _find_jumps(left, right, c, inv4v, jumps) if force > 0.25 and right > left else 0
+    certain = count >= 0
+    count = max(count, 0)
+    a = start
+    for k in range(count + 1):
+        b = jumps[k, 0] if k < count else stop
+        _integrate(a, b, mean, sd, width, radius, c, stability, total, stack)
+        if k < count:
+            a = jumps[k, 1]
+    return count, certain
+
+
+@njit(nogil=True)
+def _integrate(a, b, mean, sd, width, radius, c, stability, total, stack):
+    """Gauss-Legendre on panels short in delta (scale 1, where F lives) and in T/sd (the Gaussian and its weight)."""
+    inv_sd = 1.0 / sd
+    _, T, _ = potential(a, c)
+    x_a = (T - mean) * inv_sd
+    top = 0
+    stack[top] = b
+    while top >= 0:
+        b = stack[top]
+        _, T, _ = potential(b, c)
+        x_b = (T - mean) * inv_sd
+        if x_b < -REACH or x_a > REACH:
+            a, x_a = b, x_b
+            top -= 1
+            continue
+        nearest = 0.0 if x_a * x_b <= 0.0 else min(abs(x_a), abs(x_b))
+        limit = PANEL * min(1.0, width + nearest / 6.0)
+        inside = 0.0 if a * b <= 0.0 else min(abs(a), abs(b))
+        if (x_b - x_a > limit or b - a > max(1.0, inside - radius)) and top + 1 < stack.size and b - a > 1e-13:
+            top += 1
+            stack[top] = 0.5 * (a + b)
+            continue
+        half, middle = 0.5 * (b - a), 0.5 * (a + b)
+        for i in range(ORDER):
+            delta = middle + half * GAUSS_X[i]
+            F, T, T1 = potential(delta, c)
+            x = (T - mean) * inv_sd
+            weight = half * GAUSS_W[i] * INV_SQRT_2PI * math.exp(-0.5 * x * x) * T1 * inv_sd
+            if stability:
+                stability_terms(weight, x, delta, c, total)
+            else:
+                channel_terms(weight, x, delta, c, total)
+        a, x_a = b, x_b
+        top -= 1
+
+
+@njit(nogil=True, cache=True)
+def pair_block(par, nodes, weights, begin, end, stability, total):
+    """Sums of the channel (or stability) integrands over the outer nodes [begin, end).
+
+    `total` ends with the jump sums when `stability`: E p(delta_0*) (delta_+ - delta_-) and E p(delta_0*) (delta_+ - delta_-)^2.
+    Returns (average number of jumps per outer node, whether every hull was certain).
+    """
+    c = np.empty(N_INVARIANTS)
+    jumps = np.empty((MAX_JUMPS, 3))
+    stack = np.empty(64)
+    certain = True
+    mean_jumps = 0.0
+    n_terms = total.size - 2 if stability else total.size
+    part = np.empty(n_terms)
+    for i in range(begin, end):
+        outer_terms(par, nodes[i, 0], nodes[i, 1], c)
+        mean, sd, width, inv4v, force = c[C_MEAN], c[C_SD], c[C_WIDTH], c[C_INV4V], c[C_FORCE]
+        part[:] = 0.0
+        count, sure = contact_average(mean, sd, width, force, inv4v, c, stability, part, jumps, stack)
+        certain = certain and sure
+        mean_jumps += weights[i] * count
+        for j in range(n_terms):
+            total[j] += weights[i] * part[j]
+        if stability:
+            for k in range(count):
+                x = (jumps[k, 2] - mean) / sd
+                density = INV_SQRT_2PI * math.exp(-0.5 * x * x) / sd * pair_weight(x, c)
+                size = jumps[k, 1] - jumps[k, 0]
+                total[n_terms] += weights[i] * density * size
+                total[n_terms + 1] += weights[i] * density * size * size
+    return mean_jumps, certain
+
+
+@njit(nogil=True, cache=True)
+def pair_observables(par, total):
+    """Averages over the field delta_0 itself (no proximal point) into `total`."""
+    c = np.empty(N_INVARIANTS)
+    outer_terms(par, 0.0, 0.0, c)
+    mean, sd, width = c[C_MEAN], c[C_SD], c[C_WIDTH]
+    # panels short on the scale of sigma (1/sd in x) and of the weight
+    a = -REACH
+    while a < REACH:
+        nearest = abs(a) if a > 0.0 else max(0.0, -a - PANEL)
+        from_origin = abs(mean + sd * a) if mean + sd * a > 0.0 else max(0.0, -(mean + sd * a) - PANEL * sd)
+        b = min(REACH, a + PANEL * min(1.0, min(width + nearest / 6.0, (0.8 + 0.5 * from_origin) / sd)))
+        for i in range(ORDER):
+            x = 0.5 * (a + b) + 0.5 * (b - a) * GAUSS_X[i]
+            weight = 0.5 * (b - a) * GAUSS_W[i] * INV_SQRT_2PI * math.exp(-0.5 * x * x)
+            observable_terms(weight, x, c, total)
+        a = b

@@ -1,0 +1,116 @@
+"""Sympy expressions to lines of numba-compilable Python: common subexpressions, loop-invariant parts, token sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import sympy
+from sympy.printing.pycode import PythonCodePrinter
+
+from ..equations.functions import OPAQUE
+from ..errors import UnsupportedExpression
+
+_LEAVES = {function.__name__: function.__name__ for function in OPAQUE}
+
+
+class NumbaPrinter(PythonCodePrinter):
+    """Prints scalar real expressions with `math` functions and the leaves of `replica.kernels.leaves`."""
+
+    def __init__(self) -> None:
+        super().__init__({"fully_qualified_modules": True, "user_functions": _LEAVES, "standard": "python3"})
+
+    def _print_Rational(self, expr: sympy.Rational) -> str:
+        return f"({float(expr)!r})"
+
+    def _print_Integer(self, expr: sympy.Integer) -> str:
+        return f"{float(expr)!r}" if expr >= 0 else f"({float(expr)!r})"
+
+    def _print_Float(self, expr: sympy.Float) -> str:
+        return f"{float(expr)!r}" if expr >= 0 else f"({float(expr)!r})"
+
+    def _print_Pow(self, expr: sympy.Pow, rational: bool = False) -> str:
+        base, exponent = expr.as_base_exp()
+        text = f"({self._print(base)})"
+        if exponent.is_Integer and 1 <= abs(int(exponent)) <= 4:
+            # repeated products: exact for negative bases and faster than pow
+            product = "*".join([text] * abs(int(exponent)))
+            return f"({product})" if exponent > 0 else f"(1.0/({product}))"
+        if exponent == sympy.S.Half:
+            return f"math.sqrt{text}"
+        if exponent == -sympy.S.Half:
+            return f"(1.0/math.sqrt{text})"
+        return f"({text}**({self._print(exponent)}))"
+
+    def _print_Indexed(self, expr: sympy.Indexed) -> str:
+        return f"{expr.base.label}[{', '.join(str(index) for index in expr.indices)}]"
+
+    def _print_Abs(self, expr: sympy.Abs) -> str:
+        return f"abs({self._print(expr.args[0])})"
+
+    def _print_Heaviside(self, expr: sympy.Heaviside) -> str:
+        return f"(1.0 if {self._print(expr.args[0])} > 0.0 else 0.0)"
+
+    def emptyPrinter(self, expr: object) -> str:
+        raise UnsupportedExpression(f"{type(expr).__name__} in {expr} cannot be lowered to numba")
+
+    _print_not_supported = emptyPrinter
+
+
+def assignments(
+    outputs: Mapping[str, sympy.Expr], prefix: str, temporaries: Iterable[sympy.Symbol] | None = None
+) -> list[str]:
+    """Lines that assign each output, with common subexpressions computed once in `prefix`0, `prefix`1, ...
+
+    Raises
+    ------
+    UnsupportedExpression
+        If an expression has a node with no scalar real counterpart.
+    """
+    printer = NumbaPrinter()
+    names = list(outputs)
+    symbols = temporaries if temporaries is not None else sympy.numbered_symbols(prefix)
+    shared, reduced = sympy.cse([sympy.sympify(outputs[name]) for name in names], symbols=symbols)
+    lines = [f"{symbol} = {printer.doprint(expression)}" for symbol, expression in shared]
+    lines += [f"{name} = {printer.doprint(expression)}" for name, expression in zip(names, reduced, strict=True)]
+    return lines
+
+
+def hoist(
+    outputs: Mapping[str, sympy.Expr], inner: Sequence[sympy.Symbol], prefix: str
+) -> tuple[dict[str, sympy.Expr], dict[str, sympy.Expr]]:
+    """Split expressions into loop-invariant parts and the rest.
+
+    Returns
+    -------
+    invariant : dict
+        New symbol name to an expression free of the `inner` symbols.
+    rest : dict
+        The outputs rewritten with these symbols.
+    """
+    inner_set = set(inner)
+    invariant: dict[sympy.Expr, sympy.Symbol] = {}
+
+    def named(part: sympy.Expr) -> sympy.Expr:
+        if part.is_number:
+            return part
+        if part not in invariant:
+            invariant[part] = sympy.Symbol(f"{prefix}{len(invariant)}", real=True)
+        return invariant[part]
+
+    def visit(node: sympy.Expr) -> sympy.Expr:
+        if not node.free_symbols & inner_set:
+            return named(node)
+        if isinstance(node, sympy.Add | sympy.Mul):
+            fixed, varying = node.as_independent(*inner, as_Add=isinstance(node, sympy.Add))
+            terms = [visit(argument) for argument in type(node).make_args(varying)]
+            return node.func(named(fixed), *terms)
+        return node.func(*[visit(argument) for argument in node.args]) if node.args else node
+
+    rest = {name: visit(sympy.sympify(expression)) for name, expression in outputs.items()}
+    return {str(symbol): part for part, symbol in invariant.items()}, rest
+
+
+def function(name: str, arguments: Sequence[str], lines: Sequence[str], returns: Sequence[str]) -> str:
+    """Source of a jitted function with the given body."""
+    body = "\n    ".join([*lines, f"return {', '.join(returns)}"] if returns else lines)
+    return f"@njit(nogil=True)\ndef {name}({', '.join(arguments)}):\n    {body}\n"
