@@ -41,7 +41,7 @@ class normal_pdf(sympy.Function):
         return -self.args[0] * normal_pdf(self.args[0])
 
     def _eval_evalf(self, prec: int) -> sympy.Expr:
-        return (sympy.exp(-self.args[0] ** 2 / 2) / sympy.sqrt(2 * sympy.pi))._eval_evalf(prec)
+        return (sympy.exp(-(self.args[0] ** 2) / 2) / sympy.sqrt(2 * sympy.pi))._eval_evalf(prec)
 
 
 class normal_cdf(sympy.Function):

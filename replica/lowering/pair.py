@@ -22,7 +22,11 @@ def load(problem: Problem) -> ModuleType:
     """The compiled channel of `problem`; derives it with sympy only if the cache does not hold it."""
     data, loss = problem.data, problem.loss
     stem = f"pair_{data.name.replace('-', '_')}"
-    return cache.load(stem, f"{type(data).__module__}.{type(data).__qualname__}|{_variant(data.nu)}|{loss.name}", lambda: source(problem))
+    return cache.load(
+        stem,
+        f"{type(data).__module__}.{type(data).__qualname__}|{_variant(data.nu)}|{loss.name}",
+        lambda: source(problem),
+    )
 
 
 def _variant(nu: float) -> str:
@@ -51,8 +55,13 @@ def source(problem: Problem) -> str:
     stability = {name: weight * value for name, value in channel.response.items()}
     observables = {"attention": weight * channel.attention, "attention_square": weight * channel.attention_square}
     basic = {"F": channel.potential, "T": channel.preimage, "T1": channel.preimage.diff(pair.delta)}
-    groups = {"potential": basic, "channel": terms, "stability": stability, "observable": observables,
-              "weight": {"density": weight}}
+    groups = {
+        "potential": basic,
+        "channel": terms,
+        "stability": stability,
+        "observable": observables,
+        "weight": {"density": weight},
+    }
 
     invariants: dict[str, sympy.Expr] = {
         "mean": channel.law.mean,

@@ -41,7 +41,5 @@ class Softplus(Activation):
 
         sigma = self.sigma(chi)
         # phi'/phi -> 1 as chi -> -inf
-        log_slope = np.where(
-            chi < -30.0, 1.0, expit(chi) / np.logaddexp(0.0, np.maximum(chi, -30.0))
-        )
+        log_slope = np.where(chi < -30.0, 1.0, expit(chi) / np.logaddexp(0.0, np.maximum(chi, -30.0)))
         return sigma * log_slope * (cotangent - (sigma * cotangent).sum(axis=-1, keepdims=True))
