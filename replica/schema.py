@@ -74,7 +74,9 @@ def _columns() -> tuple[Column, ...]:
         Column("iterations", integer, "evaluations of the fixed-point map"),
         Column("method", text, "iteration and integration used"),
         Column("nodes", integer, "integration nodes of the last level"),
-        Column("seed", integer, "seed of random nodes or data"),
+        Column("seed", integer, "seed of random nodes, or of the first data set"),
+        Column("d", integer, "dimension D of an experiment"),
+        Column("seeds", integer, "data sets averaged; the errors of an experiment are standard errors over them"),
         Column("version", text, "version of the package"),
     ]
     return (*head, *overlaps, *conjugates, *observables, *errors, *tail)

@@ -91,6 +91,8 @@ class Solution:
         Undamped max |F(x) - x| / (1 + |x|).
     iterations : int
         Evaluations of the map F.
+    d, seeds : int or None
+        Experiments only: dimension D, and number of data sets averaged; errors are standard errors over these.
     """
 
     problem: Problem
@@ -119,6 +121,8 @@ class Solution:
     nodes: int = 0
     seed: int = 0
     rtol: float = NAN
+    d: int | None = None
+    seeds: int | None = None
 
     @property
     def converged(self) -> bool:
