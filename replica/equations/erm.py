@@ -9,10 +9,18 @@ import sympy
 from .nodes import GaussianAverage
 
 OVERLAPS = m_k, q_k, V_k, m_v, q_v, V_v = sympy.symbols("m_k q_k V_k m_v q_v V_v", real=True)
-CONJUGATES = m_hat_k, q_hat_k, V_hat_k, m_hat_v, q_hat_v, V_hat_v = sympy.symbols(
-    "m_hat_k q_hat_k V_hat_k m_hat_v q_hat_v V_hat_v", real=True
-)
+CONJUGATES = sympy.symbols("m_hat_k q_hat_k V_hat_k m_hat_v q_hat_v V_hat_v", real=True)
+# derivatives of the channel average E M in the overlaps
+SLOPES = sympy.symbols(" ".join(f"d_{overlap}" for overlap in OVERLAPS), real=True)
 ALPHA, REG_K, REG_V, NOISE, NU = sympy.symbols("alpha reg_k reg_v noise nu", positive=True)
+
+
+@dataclass(frozen=True)
+class PriorEquations:
+    """The half of the equations that does not know the data: linear in the slopes of the channel average."""
+
+    overlaps: dict[sympy.Symbol, sympy.Expr]
+    conjugates: dict[sympy.Symbol, sympy.Expr]
 
 
 @dataclass(frozen=True)
@@ -48,19 +56,25 @@ def prior_energy() -> sympy.Expr:
     return total
 
 
-def stationarity(channel: GaussianAverage) -> EquationSystem:
-    """Make the energy stationary in all twelve order parameters.
+def prior_equations() -> PriorEquations:
+    """Stationarity of the energy with the channel known through its slopes.
 
     The energy is linear in the overlaps apart from the channel term, and its derivatives in the conjugates are linear
     in the overlaps, so sympy solves both halves in closed form.
     """
     prior = prior_energy()
-    energy = prior + ALPHA * channel
     overlaps = sympy.solve([prior.diff(hat) for hat in CONJUGATES], OVERLAPS, dict=True)[0]
-    slopes = sympy.symbols("slope:6")
-    linear = [prior.diff(overlap) + ALPHA * slope for overlap, slope in zip(OVERLAPS, slopes, strict=True)]
-    solved = sympy.solve(linear, CONJUGATES, dict=True)[0]
-    values = {slope: channel.diff(overlap) for overlap, slope in zip(OVERLAPS, slopes, strict=True)}
-    conjugates = {hat: solved[hat].subs(values) for hat in CONJUGATES}
-    ordered = {overlap: sympy.factor(overlaps[overlap]) for overlap in OVERLAPS}
-    return EquationSystem(energy, channel, ordered, conjugates)
+    linear = [prior.diff(overlap) + ALPHA * slope for overlap, slope in zip(OVERLAPS, SLOPES, strict=True)]
+    conjugates = sympy.solve(linear, CONJUGATES, dict=True)[0]
+    return PriorEquations(
+        {overlap: sympy.factor(overlaps[overlap]) for overlap in OVERLAPS},
+        {hat: conjugates[hat] for hat in CONJUGATES},
+    )
+
+
+def stationarity(channel: GaussianAverage) -> EquationSystem:
+    """Make the energy prior + alpha `channel` stationary in all twelve order parameters."""
+    prior = prior_equations()
+    slopes = {slope: channel.diff(overlap) for overlap, slope in zip(OVERLAPS, SLOPES, strict=True)}
+    conjugates = {hat: value.subs(slopes) for hat, value in prior.conjugates.items()}
+    return EquationSystem(prior_energy() + ALPHA * channel, channel, prior.overlaps, conjugates)

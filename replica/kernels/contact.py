@@ -1,7 +1,7 @@
 """Averages over the proximal point of a scalar potential, by integration over its contact set.
 
-delta_0 ~ N(mean, sd^2) has the proximal point delta, the minimiser of F(delta) + (delta - delta_0)^2/(4 V_k). Stationarity
-reads delta_0 = T(delta), explicit; the global minimisers are the contact set of the lower convex hull of
+delta_0 ~ N(mean, sd^2) has the proximal point delta, the minimiser of F(delta) + (delta - delta_0)^2/(4 V_k).
+Stationarity reads delta_0 = T(delta), explicit; the global minimisers are the contact set of the lower convex hull of
 G(delta) = delta^2/(4 V_k) + F(delta), on which T increases (theory.md section 4). So
 
     E h = integral over the contact set of h(delta) N(T(delta); mean, sd^2) T'(delta) d delta:
@@ -43,7 +43,7 @@ def _bounds(low, high, force):
 @njit(nogil=True)
 def _find_jumps(left, right, c, inv4v, jumps):
     """Hull edges of G on [left, right] as rows (delta_-, delta_+, delta_0); returns their number, -1 if unsure."""
-    n = int(math.ceil((right - left) / SCAN_STEP)) + 1
+    n = int(np.ceil((right - left) / SCAN_STEP)) + 1
     step = (right - left) / (n - 1)
     convex = True
     previous = -math.inf
@@ -154,7 +154,7 @@ def _integrate(a, b, mean, sd, width, radius, c, stability, total, stack):
         half, middle = 0.5 * (b - a), 0.5 * (a + b)
         for i in range(ORDER):
             delta = middle + half * GAUSS_X[i]
-            F, T, T1 = potential(delta, c)
+            _, T, T1 = potential(delta, c)
             x = (T - mean) * inv_sd
             weight = half * GAUSS_W[i] * INV_SQRT_2PI * math.exp(-0.5 * x * x) * T1 * inv_sd
             if stability:
@@ -169,14 +169,13 @@ def _integrate(a, b, mean, sd, width, radius, c, stability, total, stack):
 def pair_block(par, nodes, weights, begin, end, stability, total):
     """Sums of the channel (or stability) integrands over the outer nodes [begin, end).
 
-    `total` ends with the jump sums when `stability`: E p(delta_0*) (delta_+ - delta_-) and E p(delta_0*) (delta_+ - delta_-)^2.
-    Returns (average number of jumps per outer node, whether every hull was certain).
+    With `stability`, `total` ends with the sums over jumps of p(delta_0*) (delta_+ - delta_-) and of p (delta_+ - delta_-)^2.
+    Returns whether every hull was certain.
     """
     c = np.empty(N_INVARIANTS)
     jumps = np.empty((MAX_JUMPS, 3))
     stack = np.empty(64)
     certain = True
-    mean_jumps = 0.0
     n_terms = total.size - 2 if stability else total.size
     part = np.empty(n_terms)
     for i in range(begin, end):
@@ -185,7 +184,6 @@ def pair_block(par, nodes, weights, begin, end, stability, total):
         part[:] = 0.0
         count, sure = contact_average(mean, sd, width, force, inv4v, c, stability, part, jumps, stack)
         certain = certain and sure
-        mean_jumps += weights[i] * count
         for j in range(n_terms):
             total[j] += weights[i] * part[j]
         if stability:
@@ -195,7 +193,7 @@ def pair_block(par, nodes, weights, begin, end, stability, total):
                 size = jumps[k, 1] - jumps[k, 0]
                 total[n_terms] += weights[i] * density * size
                 total[n_terms + 1] += weights[i] * density * size * size
-    return mean_jumps, certain
+    return certain
 
 
 @njit(nogil=True, cache=True)

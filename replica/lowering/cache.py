@@ -73,7 +73,7 @@ def _sympy_version() -> str:
     return release.read_text(encoding="utf-8") if release and release.exists() else ""
 
 
-def load(stem: str, key: str, build: Callable[[], str]) -> ModuleType:
+def load(stem: str, key: str, build: Callable[[], str], *, announce: bool = True) -> ModuleType:
     """Import the generated module of `key`, building and writing it first if it is not in the cache.
 
     Parameters
@@ -84,6 +84,8 @@ def load(stem: str, key: str, build: Callable[[], str]) -> ModuleType:
         Identifies the expressions; the sources and library versions are added here.
     build : callable
         Returns the module's text; called only when the file is absent.
+    announce : bool
+        Say on stderr that kernels will be compiled.
 
     Raises
     ------
@@ -96,7 +98,8 @@ def load(stem: str, key: str, build: Callable[[], str]) -> ModuleType:
         return sys.modules[name]
     path = _usable_directory() / f"{name}.py"
     if not path.exists():
-        _announce(stem)
+        if announce:
+            _announce(stem)
         _write(path, build())
     try:
         spec = importlib.util.spec_from_file_location(name, path)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from ..models.problem import Problem
 from . import cache
+from .prior import OVERLAP_NAMES, PARAMETERS
 
 if TYPE_CHECKING:
     import sympy
 
-# order of the parameter vector of the generated functions
-PARAMETERS = ("m_k", "q_k", "V_k", "m_v", "q_v", "V_v", "noise", "nu", "alpha", "reg_k", "reg_v")
-CHANNEL_TERMS = ("norm", "envelope", *(f"d_{name}" for name in PARAMETERS[:6]), "train_loss")
+CHANNEL_TERMS = ("envelope", *(f"d_{name}" for name in OVERLAP_NAMES), "train_loss", "norm")
 STABILITY_TERMS = ("kk", "kv", "vv", "cross")
 OBSERVABLE_TERMS = ("attention", "attention_square")
 
@@ -47,10 +46,10 @@ def source(problem: Problem) -> str:
     integrand = channel.system.channel.integrand
     weight = channel.law.weight
     terms = {
-        "norm": weight,
         "envelope": at_prox(integrand),
         **{f"d_{overlap}": at_prox(integrand.diff(overlap)) for overlap in erm.OVERLAPS},
         "train_loss": weight * channel.residual**2 / 2,
+        "norm": weight,
     }
     stability = {name: weight * value for name, value in channel.response.items()}
     observables = {"attention": weight * channel.attention, "attention_square": weight * channel.attention_square}
@@ -100,7 +99,6 @@ def source(problem: Problem) -> str:
         function("channel_terms", ["weight", "x_delta", "delta", "c", "total"], accumulate("channel"), []),
         function("stability_terms", ["weight", "x_delta", "delta", "c", "total"], accumulate("stability"), []),
         function("observable_terms", ["weight", "x_delta", "c", "total"], accumulate("observable"), []),
-        prior_functions(channel.system),
         cache.kernel_text("contact"),
     ]
     return "\n".join(parts)
@@ -119,27 +117,3 @@ def _force(channel) -> sympy.Expr:
     y, first = channel.fields[pair.y], channel.fields[pair.w_1]
     largest = sympy.Max(sympy.Abs(y), sympy.Abs(y - first))
     return 2 * erm.V_k * (sympy.Abs(first) + 4 * largest) ** 2 / (1 + erm.V_v / 2)
-
-
-def prior_functions(system) -> str:
-    """`conjugates_of(par, slopes, hat)`, `overlaps_of(par, hat, new)` and `prior_energy(par, hat)`."""
-    import sympy
-
-    from ..equations import erm
-    from .printer import assignments, function
-
-    unpack = [f"{name} = par[{index}]" for index, name in enumerate(PARAMETERS)]
-    unpack_hat = [f"{name} = hat[{index}]" for index, name in enumerate(map(str, erm.CONJUGATES))]
-    slopes = {system.channel.diff(overlap): sympy.Symbol(f"slopes[{i}]") for i, overlap in enumerate(erm.OVERLAPS)}
-    hats = {f"hat[{i}]": system.conjugates[hat].subs(slopes) for i, hat in enumerate(erm.CONJUGATES)}
-    overlaps = {f"new[{i}]": system.overlaps[overlap] for i, overlap in enumerate(erm.OVERLAPS)}
-    energy = {"energy": erm.prior_energy()}
-    cached = "@njit(nogil=True, cache=True)"
-    text = "\n".join(
-        [
-            function("conjugates_of", ["par", "slopes", "hat"], [*unpack, *assignments(hats, "t")], []),
-            function("overlaps_of", ["par", "hat", "new"], [*unpack, *unpack_hat, *assignments(overlaps, "t")], []),
-            function("prior_energy", ["par", "hat"], [*unpack, *unpack_hat, *assignments(energy, "t")], ["energy"]),
-        ]
-    )
-    return text.replace("@njit(nogil=True)", cached)

@@ -1,0 +1,172 @@
+"""Options shared by the commands, and how their text becomes numbers and problems."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from replica.errors import InvalidProblem
+from replica.registry import ACTIVATIONS, DATA_MODELS, ESTIMATORS, load
+
+if TYPE_CHECKING:
+    from replica.models.problem import Problem
+
+
+class Number(click.ParamType):
+    """A real number; `inf` where written so, but not by overflow."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip()
+        try:
+            result = float(text)
+        except ValueError:
+            self.fail(f"{text!r} is not a number; allowed: a number such as 0.5 or 1e-3", param, ctx)
+        if math.isinf(result) and "inf" not in text.lower():
+            self.fail(f"{text!r} overflows; write inf if infinity is meant", param, ctx)
+        return result
+
+
+NUMBER = Number()
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _stack(*options: Decorator) -> Decorator:
+    return lambda function: functools.reduce(lambda inner, option: option(inner), reversed(options), function)
+
+
+model_option = click.option(
+    "--model", type=click.Choice(list(DATA_MODELS)), required=True, help="Data model: where the relevant token hides."
+)
+length_option = click.option(
+    "--length", "-L", default="2", show_default=True, help="Number of tokens, or a law such as 1:1,2:1,3:2."
+)
+nu_option = click.option(
+    "--nu", type=NUMBER, help="Signal strength, a number or inf.  [default: inf for max-slr, 2 for spiked-slr]"
+)
+noise_option = click.option(
+    "--noise", type=NUMBER, default=0.0, show_default=True, help="Standard deviation Delta of the label noise."
+)
+
+problem_options = _stack(
+    model_option,
+    click.option(
+        "--activation",
+        "activations",
+        type=click.Choice(list(ACTIVATIONS)),
+        multiple=True,
+        default=("softmax",),
+        show_default=True,
+        help="Attention function; repeatable.",
+    ),
+    click.option("--alpha", type=NUMBER, required=True, help="Samples per dimension, alpha = N/D."),
+    length_option,
+    nu_option,
+    noise_option,
+    click.option("--reg", type=NUMBER, help="Both ridge penalties lambda.  [default: 1]"),
+    click.option("--reg-k", type=NUMBER, help="Penalty on the key vector, instead of --reg."),
+    click.option("--reg-v", type=NUMBER, help="Penalty on the value vector, instead of --reg."),
+    click.option("--erf-offset", type=NUMBER, help="Offset c of erf attention.  [default: 0]"),
+)
+
+estimator_option = click.option(
+    "--estimator",
+    "estimators",
+    type=click.Choice(list(ESTIMATORS)),
+    multiple=True,
+    default=tuple(ESTIMATORS),
+    help="What to predict; repeatable.  [default: all]",
+)
+
+solver_options = _stack(
+    click.option(
+        "--init",
+        type=click.Choice(["informed", "uninformed", "both"]),
+        default="both",
+        show_default=True,
+        help="Where the iteration starts.",
+    ),
+    click.option(
+        "--rtol",
+        type=NUMBER,
+        help="Relative error asked of test_risk.  [default: 1e-4 for softmax at L = 2, else 1e-3]",
+    ),
+    click.option(
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of random integration nodes."
+    ),
+    click.option(
+        "--damping", type=NUMBER, default=0.0, show_default=True, help="Weight of the old iterate, 0 <= d < 1."
+    ),
+    click.option(
+        "--accelerate/--no-accelerate", default=True, show_default=True, help="Anderson and Newton, or plain damping."
+    ),
+)
+
+
+def data_model(model: str, nu: float | None) -> Any:
+    """The data model of that name, with its own default where `nu` is not given."""
+    kind = load(DATA_MODELS, "model", model)
+    return kind() if nu is None else kind(nu=nu)
+
+
+def problems(
+    model: str,
+    activations: tuple[str, ...],
+    alpha: float,
+    length: str,
+    nu: float | None,
+    noise: float,
+    reg: float | None,
+    reg_k: float | None,
+    reg_v: float | None,
+    erf_offset: float | None,
+) -> list[Problem]:
+    """One problem for each activation, in the order given.
+
+    Raises
+    ------
+    InvalidProblem
+        If a value makes no sense, or an option does not apply.
+    """
+    from replica.models.problem import Problem
+
+    if erf_offset is not None and "erf" not in activations:
+        raise InvalidProblem(f"erf-offset = {erf_offset:g} applies to --activation erf only; leave it out or add erf")
+    both = 1.0 if reg is None else reg
+    data = data_model(model, nu)
+    found = []
+    for name in dict.fromkeys(activations):
+        kind = load(ACTIVATIONS, "activation", name)
+        activation = kind(offset=erf_offset) if name == "erf" and erf_offset is not None else kind()
+        found.append(
+            Problem(
+                data=data,
+                activation=activation,
+                alpha=alpha,
+                length=length,
+                noise=noise,
+                reg_k=both if reg_k is None else reg_k,
+                reg_v=both if reg_v is None else reg_v,
+            )
+        )
+    return found
+
+
+def check_solver(rtol: float | None, damping: float) -> None:
+    """Refuse solver options out of range.
+
+    Raises
+    ------
+    InvalidProblem
+    """
+    if rtol is not None and not 0.0 < rtol < 1.0:
+        raise InvalidProblem(f"rtol = {rtol:g} is out of range; allowed: 0 < rtol < 1")
+    if not 0.0 <= damping < 1.0:
+        raise InvalidProblem(f"damping = {damping:g} is out of range; allowed: 0 <= damping < 1")

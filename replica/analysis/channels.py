@@ -1,0 +1,116 @@
+"""The channel average E M and its derivatives, on one set of nodes, as numbers (theory.md section 4)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..lowering import pair as pair_lowering
+from ..models.problem import Problem
+from ..quadrature.blocks import map_blocks
+from ..quadrature.hermite import even_plane
+
+
+@dataclass(frozen=True)
+class ChannelSums:
+    """Averages at the proximal point.
+
+    Attributes
+    ----------
+    envelope : float
+        E M.
+    slopes : ndarray, shape (6,)
+        Derivatives of E M in the overlaps.
+    train_loss : float
+        E (y - f)^2/2.
+    norm : float
+        E 1; its distance from one measures the inner integration.
+    certain : bool
+        Whether every proximal point is guaranteed to be a global minimum.
+    """
+
+    envelope: float
+    slopes: np.ndarray
+    train_loss: float
+    norm: float
+    certain: bool
+
+
+@dataclass(frozen=True)
+class StabilitySums:
+    """Averages over responses d g/d omega and jumps, for section 8.
+
+    Attributes
+    ----------
+    kk, kv, vv, cross : float
+        E of sums over tokens of (dg_k/dw_k)^2, (dg_k/dw_v)^2, (dg_v/dw_v)^2 and dg_k/dw_k dg_v/dw_v + dg_k/dw_v dg_v/dw_k.
+    jump, jump_square : float
+        E p(delta_0*) (delta_+ - delta_-) and the same with the square, over the jumps of the proximal point.
+    """
+
+    kk: float
+    kv: float
+    vv: float
+    cross: float
+    jump: float
+    jump_square: float
+
+
+class Channel(ABC):
+    """One discretisation of the channel average; a deterministic function of the parameter vector
+    `replica.lowering.prior.PARAMETERS`."""
+
+    nodes: int
+    description: str
+
+    @abstractmethod
+    def sums(self, par: np.ndarray) -> ChannelSums:
+        """E M, its slopes, and the train loss."""
+
+    @abstractmethod
+    def attention(self, par: np.ndarray) -> tuple[float, float]:
+        """E sigma_1 and E |sigma|^2 at the fields omega_k."""
+
+    @abstractmethod
+    def stability(self, par: np.ndarray) -> StabilitySums:
+        """Sums for the replicon and the jumps."""
+
+
+class PairChannel(Channel):
+    """Softmax, L = 2: Gauss-Hermite over (A, R), contact-set integration over delta_0."""
+
+    sizes = (12, 18, 26, 38, 56, 82, 120, 176, 256)
+
+    def __init__(self, problem: Problem, level: int, threads: int | None = None) -> None:
+        self._module = pair_lowering.load(problem)
+        self._threads = threads
+        size = self.sizes[level]
+        self._nodes, self._weights = even_plane(size)
+        self.nodes = len(self._weights)
+        self.description = f"contact set over {size}x{size} Gauss-Hermite"
+
+    def sums(self, par: np.ndarray) -> ChannelSums:
+        total, certain = self._average(par, stability=False, terms=len(pair_lowering.CHANNEL_TERMS))
+        return ChannelSums(total[0], total[1:7], total[7], total[8], certain)
+
+    def attention(self, par: np.ndarray) -> tuple[float, float]:
+        total = np.zeros(len(pair_lowering.OBSERVABLE_TERMS))
+        self._module.pair_observables(par, total)
+        return float(total[0]), float(total[1])
+
+    def stability(self, par: np.ndarray) -> StabilitySums:
+        total, _ = self._average(par, stability=True, terms=len(pair_lowering.STABILITY_TERMS) + 2)
+        return StabilitySums(*total)
+
+    def _average(self, par: np.ndarray, *, stability: bool, terms: int) -> tuple[np.ndarray, bool]:
+        kernel = self._module.pair_block
+
+        def block(begin: int, end: int) -> tuple[np.ndarray, bool]:
+            total = np.zeros(terms)
+            certain = kernel(par, self._nodes, self._weights, begin, end, stability, total)
+            return total, certain
+
+        parts = map_blocks(block, self.nodes, self._threads)
+        return np.sum([total for total, _ in parts], axis=0), all(certain for _, certain in parts)

@@ -1,0 +1,44 @@
+"""Which discretisation of the channel a problem gets, and its ladder of finer and finer node sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..errors import InvalidProblem
+from ..models.activations.softmax import Softmax
+from ..models.problem import Problem
+from .channels import Channel, PairChannel
+
+
+class Ladder:
+    """Levels of nodes for one problem, made on demand.
+
+    Attributes
+    ----------
+    count : int
+        Number of levels; the last is the cap.
+    default_rtol : float
+        Relative accuracy of test_risk asked for by default.
+    stability_level : int
+        Level used for the replicon where the proximal point jumps.
+    """
+
+    def __init__(self, count: int, default_rtol: float, stability_level: int, make: Callable[[int], Channel]) -> None:
+        self.count, self.default_rtol, self.stability_level = count, default_rtol, stability_level
+        self._make = make
+        self._channels: dict[int, Channel] = {}
+
+    def channel(self, level: int) -> Channel:
+        """The channel on the nodes of a level."""
+        if level not in self._channels:
+            self._channels[level] = self._make(level)
+        return self._channels[level]
+
+
+def ladder(problem: Problem, *, seed: int, threads: int | None) -> Ladder:
+    """The levels of nodes suited to the problem."""
+    if problem.length.fixed == 2 and isinstance(problem.activation, Softmax):
+        return Ladder(len(PairChannel.sizes), 1e-4, 7, lambda level: PairChannel(problem, level, threads))
+    raise InvalidProblem(
+        f"activation = {problem.activation.name} at L = {problem.length} cannot be solved yet; allowed: softmax at L = 2"
+    )

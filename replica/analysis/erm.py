@@ -1,0 +1,323 @@
+"""Replica-symmetric ERM: from a problem to its fixed points with error bars (theory.md sections 4, 5, 8)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import InvalidProblem
+from ..lowering import prior as prior_lowering
+from ..models.problem import Problem
+from ..solvers.fixed_point import Chart, FixedPointResult, iterate, jacobian, newton
+from ..types import Conjugates, Overlaps, Solution, Status
+from . import stability
+from .channels import Channel, ChannelSums
+from .discretise import ladder
+
+# bound on the undamped residual at every level; the inner integrations are good to about 1e-10
+TOLERANCE = 1e-9
+# two fixed points closer than this in every overlap, relative to 1 + |x|, are one
+SAME = 1e-4
+STARTS = ("informed", "uninformed")
+
+
+@dataclass(frozen=True)
+class State:
+    """A fixed point on one set of nodes, with the numbers derived from it."""
+
+    result: FixedPointResult
+    conjugates: np.ndarray
+    sums: ChannelSums
+    numbers: dict[str, float]
+
+
+class Equations:
+    """The map F from overlaps to overlaps on one set of nodes: the exact gradient of the discretised energy."""
+
+    def __init__(self, problem: Problem, channel: Channel) -> None:
+        self.problem, self.channel = problem, channel
+        self._prior = prior_lowering.load()
+        self._tail = (problem.noise, problem.data.nu, problem.alpha, problem.reg_k, problem.reg_v)
+        self.evaluations = 0
+
+    def parameters(self, x: np.ndarray) -> np.ndarray:
+        return np.array([*x, *self._tail])
+
+    def step(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, ChannelSums]:
+        """F(x), the conjugates and the channel sums at x."""
+        self.evaluations += 1
+        par = self.parameters(x)
+        sums = self.channel.sums(par)
+        hat = np.array(self._prior.conjugates_of(par, sums.slopes))
+        if not (hat[2] > -self.problem.reg_k and hat[5] > -self.problem.reg_v):
+            return np.full(6, np.nan), hat, sums
+        return np.array(self._prior.overlaps_of(par, hat)), hat, sums
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return self.step(x)[0]
+
+    def energy(self, x: np.ndarray, hat: np.ndarray) -> float:
+        """e of theory.md section 4, per D, at any overlaps and conjugates."""
+        par = self.parameters(x)
+        return float(self._prior.prior_energy(par, hat)) + self.problem.alpha * self.channel.sums(par).envelope
+
+    def state(self, result: FixedPointResult) -> State:
+        """Observables at the end of an iteration."""
+        x, problem = result.x, self.problem
+        _, hat, sums = self.step(x)
+        par = self.parameters(x)
+        energy = float(self._prior.prior_energy(par, hat)) + problem.alpha * sums.envelope
+        first, square = self.channel.attention(par)
+        numbers = dict(zip(Overlaps._fields, map(float, x), strict=True))
+        numbers["test_risk"] = 1.0 + problem.noise**2 - 2.0 * x[3] * first + x[4] * square
+        numbers["train_loss"] = sums.train_loss
+        numbers["objective"] = energy / problem.alpha
+        numbers["attention_relevant"] = first
+        return State(result, hat, sums, numbers)
+
+
+def overlap_chart() -> Chart:
+    """Free coordinates (m, log(q - m^2), log V) of the domain q > m^2, V > 0, for keys and values."""
+
+    def to_free(x: np.ndarray) -> np.ndarray:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.array(
+                [x[0], np.log(x[1] - x[0] ** 2), np.log(x[2]), x[3], np.log(x[4] - x[3] ** 2), np.log(x[5])]
+            )
+
+    def to_domain(z: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            spread_k, V_k, spread_v, V_v = np.exp(z[[1, 2, 4, 5]])
+        return np.array([z[0], spread_k + z[0] ** 2, V_k, z[3], spread_v + z[3] ** 2, V_v])
+
+    return Chart(to_free, to_domain)
+
+
+def starting_point(problem: Problem, init: str) -> np.ndarray:
+    """Overlaps near the teacher (informed), or nearly orthogonal to it (uninformed; never exactly, a symmetric point)."""
+    m = 0.95 if init == "informed" else 0.02
+    V_k, V_v = 1.0 / (problem.reg_k + problem.alpha / 4), 1.0 / (problem.reg_v + problem.alpha / 2)
+    q = 1.0 if init == "informed" else 0.5
+    return np.array([m, q, V_k, m, q, V_v])
+
+
+def fixed_points(
+    problem: Problem,
+    *,
+    rtol: float | None = None,
+    init: str = "both",
+    start: Solution | None = None,
+    seed: int = 0,
+    damping: float = 0.0,
+    accelerate: bool = True,
+    max_evaluations: int = 2000,
+    threads: int | None = None,
+) -> list[Solution]:
+    """Every distinct fixed point reached from the starts, lowest objective first, with error estimates.
+
+    Nodes grow level by level until the error estimate of test_risk is within `rtol`; each level starts from the last.
+
+    Parameters
+    ----------
+    rtol : float, optional
+        Relative error asked of test_risk; by default 1e-4 for softmax at L = 2 and 1e-3 otherwise.
+    init : {"informed", "uninformed", "both"}
+    start : Solution, optional
+        Start from its overlaps instead.
+    seed : int
+        Seed of random nodes.
+    damping : float
+        Weight of the old iterate in [0, 1).
+    accelerate : bool
+        Anderson and Newton steps; otherwise plain damped iteration.
+
+    Raises
+    ------
+    InvalidProblem
+        For alpha = inf or an unknown start.
+    """
+    if problem.is_population:
+        raise InvalidProblem("alpha = inf is the population limit, which erm does not have yet; allowed: alpha finite")
+    levels = ladder(problem, seed=seed, threads=threads)
+    rtol = levels.default_rtol if rtol is None else rtol
+    starts = _starts(problem, init, start)
+    options = _Options(rtol, damping, accelerate, max_evaluations)
+    paths = [_Path(problem, levels, options, (name,), x) for name, x in starts]
+    for path in paths:
+        path.begin()
+    paths = _merge(paths)
+    for path in paths:
+        path.refine()
+    paths = sorted(_merge(paths), key=lambda path: (not path.converged, path.objective))
+    solutions = [path.solution(seed) for path in paths]
+    return [replace(solution, branch=rank, selected=rank == 0) for rank, solution in enumerate(solutions)]
+
+
+def _starts(problem: Problem, init: str, start: Solution | None) -> list[tuple[str, np.ndarray]]:
+    if start is not None:
+        return [("given", np.array(start.overlaps))]
+    if init not in (*STARTS, "both"):
+        raise InvalidProblem(f"init = {init!r} is unknown; known: informed, uninformed, both")
+    names = STARTS if init == "both" else (init,)
+    return [(name, starting_point(problem, name)) for name in names]
+
+
+@dataclass(frozen=True)
+class _Options:
+    rtol: float
+    damping: float
+    accelerate: bool
+    max_evaluations: int
+
+
+class _Path:
+    """One start followed through the levels of nodes."""
+
+    def __init__(self, problem: Problem, levels, options: _Options, names: tuple[str, ...], x: np.ndarray) -> None:
+        self.problem, self.levels, self.options, self.names = problem, levels, options, names
+        self.x, self.slope = x, None
+        self.states: list[State] = []
+        self.evaluations = 0
+        self.chart = overlap_chart()
+        self.method = ""
+
+    @property
+    def converged(self) -> bool:
+        return self.states[-1].result.status is Status.CONVERGED
+
+    @property
+    def objective(self) -> float:
+        value = self.states[-1].numbers["objective"]
+        return value if math.isfinite(value) else math.inf
+
+    def begin(self) -> None:
+        """Solve on the coarsest nodes: plain steps choose the basin, then Anderson, then Newton."""
+        equations = self._equations(0)
+        rough = 1e-3 if self.options.accelerate else TOLERANCE
+        result = self._iterate(equations, self.x, rough)
+        if self.options.accelerate and result.status is Status.CONVERGED:
+            result = self._polish(equations, result)
+        self._record(equations, result)
+
+    def refine(self) -> None:
+        """Solve on finer and finer nodes until the error of test_risk is small enough or the nodes are at their cap."""
+        for level in range(1, self.levels.count):
+            if not self.converged:
+                return
+            equations = self._equations(level)
+            if self.options.accelerate:
+                result = self._polish(equations, self.states[-1].result)
+            else:
+                result = self._iterate(equations, self.states[-1].result.x, TOLERANCE)
+            self._record(equations, result)
+            if self.converged and self._accurate():
+                return
+
+    def solution(self, seed: int) -> Solution:
+        state, problem = self.states[-1], self.problem
+        result, numbers = state.result, state.numbers
+        errors = self.errors()
+        verdict = stability.assess(problem, self.levels, len(self.states) - 1, self._equations, state)
+        accuracy_met = errors["test_risk"] <= self.options.rtol * abs(numbers["test_risk"])
+        notes = [verdict.message] if self.converged else [_FAILURES[result.status]]
+        if self.converged and not accuracy_met:
+            notes.insert(0, "the error of test_risk is larger than asked: the nodes are at their cap")
+        return Solution(
+            problem=problem,
+            estimator="erm",
+            status=result.status,
+            message="; ".join(note for note in notes if note),
+            overlaps=Overlaps(*map(float, result.x)),
+            conjugates=Conjugates(*map(float, state.conjugates)),
+            test_risk=float(numbers["test_risk"]),
+            train_loss=float(numbers["train_loss"]),
+            objective=float(numbers["objective"]),
+            attention_relevant=float(numbers["attention_relevant"]),
+            errors={**errors, "replicon": verdict.replicon_error, "prox_jump": verdict.prox_jump_error},
+            init=self.names,
+            replicon=verdict.replicon,
+            prox_jump=verdict.prox_jump,
+            rs_stable=verdict.stable if self.converged else None,
+            prox_global=state.sums.certain,
+            accuracy_met=bool(accuracy_met),
+            residual=result.residual,
+            iterations=self.evaluations,
+            method=f"{self.method}; {self._equations(len(self.states) - 1).channel.description}",
+            nodes=self._equations(len(self.states) - 1).channel.nodes,
+            seed=seed,
+            rtol=self.options.rtol,
+        )
+
+    def errors(self) -> dict[str, float]:
+        """Differences to the previous level, and a share of the one before: an estimate of the coarser level's error."""
+        last = self.states[-1]
+        floor = {name: (abs(last.sums.norm - 1.0) + TOLERANCE) * (1.0 + abs(v)) for name, v in last.numbers.items()}
+        if len(self.states) < 2:
+            return dict.fromkeys(last.numbers, math.nan)
+        steps = [self._difference(-1)]
+        if len(self.states) > 2:
+            steps.append({name: 0.02 * change for name, change in self._difference(-2).items()})
+        return {name: floor[name] + max(step[name] for step in steps) for name in last.numbers}
+
+    def _difference(self, index: int) -> dict[str, float]:
+        new, old = self.states[index].numbers, self.states[index - 1].numbers
+        return {name: abs(new[name] - old[name]) for name in new}
+
+    def _accurate(self) -> bool:
+        return self.errors()["test_risk"] <= self.options.rtol * abs(self.states[-1].numbers["test_risk"])
+
+    def _equations(self, level: int) -> Equations:
+        return Equations(self.problem, self.levels.channel(level))
+
+    def _iterate(self, equations: Equations, x: np.ndarray, tolerance: float) -> FixedPointResult:
+        self.method = "anderson" if self.options.accelerate else "damped iteration"
+        return iterate(
+            equations,
+            x,
+            tolerance=tolerance,
+            max_evaluations=self.options.max_evaluations,
+            damping=self.options.damping,
+            accelerate=self.options.accelerate,
+            chart=self.chart,
+        )
+
+    def _polish(self, equations: Equations, last: FixedPointResult) -> FixedPointResult:
+        """Newton from the last point; where it fails, a new Jacobian, then Anderson."""
+        for renew in (self.slope is None, True):
+            if renew:
+                value = equations(last.x)
+                self.slope = jacobian(equations, last.x, value, self.chart)
+            result, slope = newton(equations, last.x, self.slope, tolerance=TOLERANCE, chart=self.chart)
+            if result.status is Status.CONVERGED:
+                self.method, self.slope = "anderson, then newton", slope
+                return result
+        self.slope = None
+        return self._iterate(equations, last.x, TOLERANCE)
+
+    def _record(self, equations: Equations, result: FixedPointResult) -> None:
+        self.states.append(equations.state(result))
+        self.evaluations += equations.evaluations
+
+
+_FAILURES = {
+    Status.MAX_ITER: "not converged within the allowed map evaluations; more damping may help",
+    Status.STALLED: "the residual stopped falling above the tolerance",
+    Status.NONFINITE: "the map left its domain or overflowed; more damping or another start may help",
+    Status.OUT_OF_DOMAIN: "the overlaps left their domain; more damping or another start may help",
+}
+
+
+def _merge(paths: list[_Path]) -> list[_Path]:
+    """One path for each distinct fixed point, keeping the names of all starts that reached it."""
+    distinct: list[_Path] = []
+    for path in paths:
+        for other in distinct:
+            x, y = path.states[-1].result.x, other.states[-1].result.x
+            if path.converged and other.converged and np.all(np.abs(x - y) <= SAME * (1.0 + np.abs(y))):
+                other.names += path.names
+                break
+        else:
+            distinct.append(path)
+    return distinct

@@ -1,0 +1,77 @@
+"""The Python entry point."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Literal
+
+from .errors import ConvergenceWarning, MultipleFixedPointsWarning, QuadratureWarning, StabilityWarning
+from .models.problem import Problem
+from .types import Solution
+
+
+def solve(
+    problem: Problem,
+    *,
+    rtol: float | None = None,
+    init: Literal["informed", "uninformed", "both"] = "both",
+    start: Solution | None = None,
+    seed: int = 0,
+    damping: float = 0.0,
+    accelerate: bool = True,
+    threads: int | None = None,
+) -> Solution:
+    """The ERM prediction: the replica-symmetric fixed point of lowest objective (arXiv 2509.21936, theory.md section 4).
+
+    Parameters
+    ----------
+    problem : Problem
+    rtol : float, optional
+        Relative error asked of test_risk, in (0, 1); by default 1e-4 for softmax at L = 2, else 1e-3.
+    init : {"informed", "uninformed", "both"}
+        Where the iteration starts.
+    start : Solution, optional
+        An earlier solution, of a nearby problem say, to start from instead.
+    seed : int
+        Seed of random nodes.
+    damping : float
+        Weight of the old iterate, in [0, 1).
+    accelerate : bool
+        Anderson and Newton steps; otherwise plain damped iteration.
+    threads : int, optional
+        Threads for the averages; results do not depend on it. By default all cores.
+
+    Returns
+    -------
+    Solution
+        Check `status`, `accuracy_met` and `rs_stable`; a warning is given for each that is not as it should be.
+
+    Raises
+    ------
+    InvalidProblem
+        If an option makes no sense for the problem.
+    """
+    from .analysis.erm import fixed_points
+
+    found = fixed_points(
+        problem,
+        rtol=rtol,
+        init=init,
+        start=start,
+        seed=seed,
+        damping=damping,
+        accelerate=accelerate,
+        threads=threads,
+    )
+    best = found[0]
+    if not best.converged:
+        warnings.warn(f"{best.status}: {best.message}", ConvergenceWarning, stacklevel=2)
+    elif not best.accuracy_met:
+        warnings.warn(best.message, QuadratureWarning, stacklevel=2)
+    if best.converged and not best.rs_stable:
+        warnings.warn(best.message, StabilityWarning, stacklevel=2)
+    if sum(solution.converged for solution in found) > 1:
+        warnings.warn(
+            f"{len(found)} fixed points found; lowest objective returned", MultipleFixedPointsWarning, stacklevel=2
+        )
+    return best
