@@ -12,7 +12,7 @@ from ..lowering import prior as prior_lowering
 from ..models.problem import Problem
 from ..solvers.fixed_point import Chart, FixedPointResult, iterate, jacobian, newton
 from ..types import Conjugates, Overlaps, Solution, Status
-from . import stability
+from . import ridge, stability
 from .channels import Channel, ChannelSums
 from .discretise import ladder
 
@@ -140,9 +140,12 @@ def fixed_points(
     """
     if problem.is_population:
         raise InvalidProblem("alpha = inf is the population limit, which erm does not have yet; allowed: alpha finite")
+    starts = _starts(problem, init, start)
+    if ridge.applies(problem):
+        names = tuple(name for name, _ in starts)
+        return [ridge.solution(problem, rtol=1e-3 if rtol is None else rtol, init=names, seed=seed)]
     levels = ladder(problem, seed=seed, threads=threads)
     rtol = levels.default_rtol if rtol is None else rtol
-    starts = _starts(problem, init, start)
     options = _Options(rtol, damping, accelerate, max_evaluations)
     paths = [_Path(problem, levels, options, (name,), x) for name, x in starts]
     for path in paths:
