@@ -46,10 +46,10 @@ def _problem(row: Row) -> str:
 
 
 def _numbers(row: Row, names: Sequence[str]) -> list[str]:
-    return [f"  {name:<20} {_with_error(row[name], row.get(f'{name}_err'))}" for name in names]
+    return [f"  {name:<20} {with_error(row[name], row.get(f'{name}_err'))}" for name in names]
 
 
-def _with_error(value: float | None, error: float | None) -> str:
+def with_error(value: float | None, error: float | None) -> str:
     if value is None:
         return "-"
     if error is None or not math.isfinite(error):

@@ -1,0 +1,87 @@
+"""`replica flow` from the outside: files, exit codes, refusals in one line."""
+
+import csv
+import json
+import math
+import sys
+
+import pytest
+from click.testing import CliRunner
+from replica_cli import main
+
+from replica.flow.schema import trajectory_columns
+
+
+def call(monkeypatch, capsys, *arguments):
+    """(exit code, stdout, stderr) of the console entry, with its translation of errors."""
+    monkeypatch.setattr(sys, "argv", ["replica", "flow", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        main.run()
+    captured = capsys.readouterr()
+    return stop.value.code, captured.out, captured.err
+
+
+def test_run_writes_the_trajectory_twice_the_same(tmp_path, monkeypatch, capsys):
+    table, objects = tmp_path / "run.csv", tmp_path / "run.json"
+    short = ("run", "--dim", 3, "--rows", 2, "--time", 100, "--records", 10)
+    for path in (table, objects):
+        assert call(monkeypatch, capsys, *short, "--output", path)[0] in (0, None)
+    with table.open() as stream:
+        rows = list(csv.DictReader(stream))
+    names = [column.name for column in trajectory_columns(2, 3)]
+    parsed = json.loads(objects.read_text())
+    assert list(rows[0]) == list(parsed[0]) == names
+    assert len(rows) == len(parsed) == 11
+    for row, other in zip(rows, parsed, strict=True):
+        for column in trajectory_columns(2, 3):
+            if column.kind == "number" and other[column.name] is not None:
+                assert float(row[column.name]) == other[column.name]
+    assert float(rows[-1]["t"]) == 100.0
+    assert math.isclose(sum(float(rows[-1][f"s_1_{i}"]) for i in range(3)), 1.0)
+
+
+def test_the_table_shows_the_last_state(monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "run", "--method", "descent", "--time", 10)
+    assert code in (0, None)
+    assert "logistic loss, softmax map, descent: finished at t = 10" in out
+
+
+def test_a_run_that_misses_its_goal_is_exit_3(monkeypatch, capsys):
+    code, out, err = call(monkeypatch, capsys, "run", "--loss", "square", "--time", 1, "--stop", 1e-9)
+    assert code == 3
+    assert "time_limit" in out
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "--lr", 0.1),
+        ("run", "--method", "descent", "--lr", 0),
+        ("run", "--dim", 0),
+        ("run", "--dim", 300000),
+        ("run", "--loss", "hinge"),
+        ("run", "--map", "max"),
+        ("run", "--method", "euler"),
+        ("run", "--time", "nan"),
+        ("run", "--time", "abc"),
+        ("run", "--output", "/nowhere/at/all.csv"),
+        ("run", "--output", "trajectory.parquet"),
+        ("run", "--condition", 5),
+        ("run", "--tied", "--map", "relu"),
+        ("run", "--nonsense"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_one_line_and_exit_2(arguments, monkeypatch, capsys):
+    code, out, err = call(monkeypatch, capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
+def test_help():
+    shown = CliRunner().invoke(main.cli, ["flow", "--help"])
+    assert shown.exit_code == 0
+    assert "run" in shown.output
