@@ -15,7 +15,7 @@ def solution_table(rows: Sequence[Row]) -> str:
 
 
 def _block(row: Row) -> str:
-    lines = [_title(row), "  " + _problem(row), ""]
+    lines = [_title(row), "  " + problem_line(row), ""]
     if row["estimator"] == "bayes":
         lines += _numbers(row, ["q_k", "q_v"])
     else:
@@ -37,7 +37,8 @@ def _title(row: Row) -> str:
     return f"{row['model']}: {what}, {mark} (branch {row['branch']}, from {row['init'].replace('+', ' and ')})"
 
 
-def _problem(row: Row) -> str:
+def problem_line(row: Row) -> str:
+    """The problem's columns, name = value."""
     names = ["alpha", "length", "nu", "noise", "reg_k", "reg_v", "erf_offset"]
     shown = [(name, row[name]) for name in names if row[name] is not None]
     return "  ".join(
@@ -50,6 +51,7 @@ def _numbers(row: Row, names: Sequence[str]) -> list[str]:
 
 
 def with_error(value: float | None, error: float | None) -> str:
+    """The value with as many digits as its error leaves."""
     if value is None:
         return "-"
     if error is None or not math.isfinite(error):

@@ -75,7 +75,7 @@ def _columns() -> tuple[Column, ...]:
         Column("method", text, "iteration and integration used"),
         Column("nodes", integer, "integration nodes of the last level"),
         Column("seed", integer, "seed of random nodes, or of the first data set"),
-        Column("d", integer, "dimension D of an experiment"),
+        Column("d", integer, "dimension D of an experiment; null: its limit, extrapolated in 1/D"),
         Column("seeds", integer, "data sets averaged; the errors of an experiment are standard errors over them"),
         Column("version", text, "version of the package"),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -13,6 +13,7 @@ from ..errors import InvalidProblem
 from ..models.problem import Problem
 from ..types import NAN, Overlaps, Solution, Status
 from .data import Dataset, draw, generator, sample_count
+from .extrapolate import MIN_SIZES, extrapolated
 from .objective import Objective
 from .risk import fresh_risk
 
@@ -178,30 +179,45 @@ def experiments(
 
 
 def summarise(problem: Problem, fits: Sequence[Fit], *, gtol: float = 1e-5) -> list[Solution]:
-    """One `Solution` per start: means over seeds, standard errors (nan for a single seed).
+    """Rows of the fits: for each start one `Solution` per size, and the limit in 1/D from three sizes on.
 
-    `branch` ranks the starts by mean objective; starts whose objectives agree on every seed share a rank, and the
-    first of the lowest is `selected`.
+    Values are means over seeds, errors standard errors (nan for a single seed). `branch` ranks the starts by mean
+    objective at the largest size; starts whose objectives agree there on every seed share a rank, and the first of
+    the lowest is `selected`, at the limit if there is one, else at the largest size.
     """
-    by_start: dict[str, list[Fit]] = {}
+    table: dict[str, dict[int, list[Fit]]] = {}
     for one in fits:
-        by_start.setdefault(one.start, []).append(one)
+        table.setdefault(one.start, {}).setdefault(one.dimension, []).append(one)
+    branches = _ranks({start: sizes[max(sizes)] for start, sizes in table.items()})
+    best = next(start for start in table if branches[start] == 0)
+    solutions = []
+    for start, sizes in table.items():
+        rows = [_row(problem, sizes[d], branch=branches[start], gtol=gtol) for d in sorted(sizes)]
+        if len(rows) >= MIN_SIZES and min(map(len, sizes.values())) > 1:
+            rows.append(extrapolated(rows, [_measured(sizes[d]) for d in sorted(sizes)]))
+        if start == best:
+            rows[-1] = replace(rows[-1], selected=True)
+        solutions += rows
+    return solutions
+
+
+def _ranks(by_start: dict[str, list[Fit]]) -> dict[str, int]:
     objectives = {start: np.array([one.objective for one in group]) for start, group in by_start.items()}
-    order = sorted(by_start, key=lambda start: objectives[start].mean())
-    branches, previous = {}, None
-    for start in order:
+    ranks: dict[str, int] = {}
+    previous = None
+    for start in sorted(by_start, key=lambda start: objectives[start].mean()):
         same = previous is not None and np.allclose(objectives[start], objectives[previous], rtol=_SAME, atol=0.0)
-        branches[start] = branches[previous] if same else len(set(branches.values()))
+        ranks[start] = ranks[previous] if same else len(set(ranks.values()))
         previous = start
-    best = next(start for start in by_start if branches[start] == 0)
-    return [
-        _row(problem, group, branch=branches[start], selected=start == best, gtol=gtol)
-        for start, group in by_start.items()
-    ]
+    return ranks
 
 
-def _row(problem: Problem, group: Sequence[Fit], *, branch: int, selected: bool, gtol: float) -> Solution:
-    table = {name: np.array([getattr(one, name) for one in group]) for name in MEASURED}
+def _measured(group: Sequence[Fit]) -> dict[str, np.ndarray]:
+    return {name: np.array([getattr(one, name) for one in group]) for name in MEASURED}
+
+
+def _row(problem: Problem, group: Sequence[Fit], *, branch: int, gtol: float) -> Solution:
+    table = _measured(group)
     mean = {name: float(values.mean()) for name, values in table.items()}
     failed = [one for one in group if one.status is not Status.CONVERGED]
     message = f"{len(failed)} of {len(group)} fits did not converge: {failed[0].message}" if failed else ""
@@ -218,7 +234,7 @@ def _row(problem: Problem, group: Sequence[Fit], *, branch: int, selected: bool,
         errors={name: standard_error(values) for name, values in table.items()},
         init=(group[0].start,),
         branch=branch,
-        selected=selected,
+        selected=False,
         residual=max(one.residual for one in group),
         iterations=sum(one.iterations for one in group),
         method="l-bfgs",
