@@ -10,7 +10,7 @@ import numpy as np
 from ..lowering import pair as pair_lowering
 from ..models.problem import Problem
 from ..quadrature.blocks import map_blocks
-from ..quadrature.hermite import even_plane
+from ..quadrature.gaussian import even_plane
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class StabilitySums:
     Attributes
     ----------
     kk, kv, vv, cross : float
-        E of sums over tokens of (dg_k/dw_k)^2, (dg_k/dw_v)^2, (dg_v/dw_v)^2 and dg_k/dw_k dg_v/dw_v + dg_k/dw_v dg_v/dw_k.
+        E of sums over tokens of (dg_k/dw_k)^2, (dg_k/dw_v)^2, (dg_v/dw_v)^2, and of
+        dg_k/dw_k dg_v/dw_v + dg_k/dw_v dg_v/dw_k.
     jump, jump_square : float
         E p(delta_0*) (delta_+ - delta_-) and the same with the square, over the jumps of the proximal point.
     """
@@ -79,21 +80,26 @@ class Channel(ABC):
 
 
 class PairChannel(Channel):
-    """Softmax, L = 2: Gauss-Hermite over (A, R), contact-set integration over delta_0."""
+    """Softmax, L = 2: trapezoidal rule over (A, R), contact-set integration over delta_0."""
 
-    sizes = (12, 18, 26, 38, 56, 82, 120, 176, 256)
+    steps = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.125, 0.09, 0.0625)
 
     def __init__(self, problem: Problem, level: int, threads: int | None = None) -> None:
         self._module = pair_lowering.load(problem)
         self._threads = threads
-        size = self.sizes[level]
-        self._nodes, self._weights = even_plane(size)
+        self._nodes, self._weights = even_plane(self.steps[level])
         self.nodes = len(self._weights)
-        self.description = f"contact set over {size}x{size} Gauss-Hermite"
+        self.description = f"contact set over a plane of step {self.steps[level]}"
 
     def sums(self, par: np.ndarray) -> ChannelSums:
-        total, certain = self._average(par, stability=False, terms=len(pair_lowering.CHANNEL_TERMS))
-        return ChannelSums(total[0], total[1:7], total[7], total[8], certain)
+        def block(begin: int, end: int) -> tuple[np.ndarray, bool]:
+            total = np.zeros(len(pair_lowering.CHANNEL_TERMS))
+            certain = self._module.pair_block(par, self._nodes, self._weights, begin, end, total)
+            return total, certain
+
+        parts = map_blocks(block, self.nodes, self._threads)
+        total = np.sum([total for total, _ in parts], axis=0)
+        return ChannelSums(total[0], total[1:7], total[7], total[8], all(certain for _, certain in parts))
 
     def attention(self, par: np.ndarray) -> tuple[float, float]:
         total = np.zeros(len(pair_lowering.OBSERVABLE_TERMS))
@@ -101,16 +107,9 @@ class PairChannel(Channel):
         return float(total[0]), float(total[1])
 
     def stability(self, par: np.ndarray) -> StabilitySums:
-        total, _ = self._average(par, stability=True, terms=len(pair_lowering.STABILITY_TERMS) + 2)
-        return StabilitySums(*total)
+        def block(begin: int, end: int) -> np.ndarray:
+            total = np.zeros(len(pair_lowering.STABILITY_TERMS) + 2)
+            self._module.pair_stability(par, self._nodes, self._weights, begin, end, total)
+            return total
 
-    def _average(self, par: np.ndarray, *, stability: bool, terms: int) -> tuple[np.ndarray, bool]:
-        kernel = self._module.pair_block
-
-        def block(begin: int, end: int) -> tuple[np.ndarray, bool]:
-            total = np.zeros(terms)
-            certain = kernel(par, self._nodes, self._weights, begin, end, stability, total)
-            return total, certain
-
-        parts = map_blocks(block, self.nodes, self._threads)
-        return np.sum([total for total, _ in parts], axis=0), all(certain for _, certain in parts)
+        return StabilitySums(*np.sum(map_blocks(block, self.nodes, self._threads), axis=0))

@@ -19,12 +19,12 @@ class Ladder:
         Number of levels; the last is the cap.
     default_rtol : float
         Relative accuracy of test_risk asked for by default.
-    stability_level : int
-        Level used for the replicon where the proximal point jumps.
+    stability_cap : int
+        Finest level used for the replicon.
     """
 
-    def __init__(self, count: int, default_rtol: float, stability_level: int, make: Callable[[int], Channel]) -> None:
-        self.count, self.default_rtol, self.stability_level = count, default_rtol, stability_level
+    def __init__(self, count: int, default_rtol: float, stability_cap: int, make: Callable[[int], Channel]) -> None:
+        self.count, self.default_rtol, self.stability_cap = count, default_rtol, stability_cap
         self._make = make
         self._channels: dict[int, Channel] = {}
 
@@ -38,7 +38,7 @@ class Ladder:
 def ladder(problem: Problem, *, seed: int, threads: int | None) -> Ladder:
     """The levels of nodes suited to the problem."""
     if problem.length.fixed == 2 and isinstance(problem.activation, Softmax):
-        return Ladder(len(PairChannel.sizes), 1e-4, 7, lambda level: PairChannel(problem, level, threads))
+        return Ladder(len(PairChannel.steps), 1e-4, 5, lambda level: PairChannel(problem, level, threads))
     raise InvalidProblem(
         f"activation = {problem.activation.name} at L = {problem.length} cannot be solved yet; allowed: softmax at L = 2"
     )

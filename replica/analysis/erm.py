@@ -222,7 +222,7 @@ class _Path:
         state, problem = self.states[-1], self.problem
         result, numbers = state.result, state.numbers
         errors = self.errors()
-        verdict = stability.assess(problem, self.levels, len(self.states) - 1, self._equations, state)
+        verdict = stability.assess(self._equations, len(self.states) - 1, self.levels.stability_cap, state)
         accuracy_met = errors["test_risk"] <= self.options.rtol * abs(numbers["test_risk"])
         notes = [verdict.message] if self.converged else [_FAILURES[result.status]]
         if self.converged and not accuracy_met:

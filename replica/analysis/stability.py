@@ -9,7 +9,7 @@ import numpy as np
 
 # jumps matter when the perturbation that they sustain exceeds this share of q_k
 JUMP_SHARE = 0.01
-# below this share the responses are bounded in practice and the nodes of the risk serve
+# below this share of V_hat_k the responses are bounded in practice
 NEGLIGIBLE_JUMP = 1e-4
 SQRT_TERM = 2.0 / math.sqrt(math.pi)
 
@@ -56,19 +56,25 @@ def _measure(equations, state) -> _Measure:
     return _Measure(replicon_of(x, alpha, sums), prox_jump, 0.5 * alpha * sums.jump_square)
 
 
-def assess(problem, levels, level: int, equations_at, state) -> Verdict:
-    """Measure on two node sets, the finer at least the given level, and judge what their difference allows."""
-    measures = [_measure(equations_at(max(level - 1, 0)), state)]
-    fine = max(level, 1)
-    if abs(measures[0].prox_jump) > NEGLIGIBLE_JUMP:
-        # near cusps of the proximal point the responses have heavy tails: finer nodes than the risk needs
-        fine = max(fine, levels.stability_level)
-        measures[0] = _measure(equations_at(fine - 1), state)
-    measures.append(_measure(equations_at(fine), state))
-    coarse, best = measures
-    replicon_error = abs(best.replicon - coarse.replicon) + 1e-9
+def _range(values: list[float]) -> float:
+    return max(values) - min(values)
+
+
+def assess(equations_at, level: int, cap: int, state) -> Verdict:
+    """Measure on the nodes of `level` and of the level before; where the proximal point jumps up to `cap`. Judge by the
+    range of the last three values.
+
+    Close to a cusp of the proximal point the responses diverge, so that the averages converge slowly and not steadily.
+    """
+    first = max(min(level, cap) - 1, 0)
+    measures = [_measure(equations_at(first), state), _measure(equations_at(first + 1), state)]
+    if abs(measures[-1].prox_jump) > NEGLIGIBLE_JUMP:
+        measures += [_measure(equations_at(finer), state) for finer in range(max(first + 2, cap - 2), cap + 1)]
+    best, last = measures[-1], measures[-3:]
+    replicon_error = _range([m.replicon for m in last]) + 1e-9
+    prox_jump_error = _range([m.prox_jump for m in measures[-2:]]) + 1e-9
     low, high = best.replicon - 2 * replicon_error, best.replicon + 2 * replicon_error
-    spread = abs(best.jump_strength - coarse.jump_strength)
+    spread = _range([m.jump_strength for m in last])
     q_k = state.result.x[1]
 
     def share(replicon: float, strength: float) -> float:
@@ -83,6 +89,4 @@ def assess(problem, levels, level: int, equations_at, state) -> Verdict:
         stable, message = False, "replica symmetry is broken: the proximal point jumps between distant minima"
     else:
         stable, message = None, "replica-symmetric stability is unresolved"
-    return Verdict(
-        best.replicon, replicon_error, best.prox_jump, abs(best.prox_jump - coarse.prox_jump) + 1e-12, stable, message
-    )
+    return Verdict(best.replicon, replicon_error, best.prox_jump, prox_jump_error, stable, message)

@@ -68,7 +68,7 @@ def build(problem: Problem) -> PairChannel:
     objective = envelope + (delta - (k_1 - k_2)) ** 2 / (4 * V_k)
 
     def reduced(expression: sympy.Expr) -> sympy.Expr:
-        return expression.subs(fields, simultaneous=True)
+        return expression.xreplace(fields)
 
     channel = GaussianAverage(law.weight * Moreau(reduced(objective), delta), x_A, x_R, x_delta)
     delta_0 = sympy.Symbol("delta_0", real=True)

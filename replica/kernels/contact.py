@@ -21,15 +21,16 @@ import math
 import numpy as np
 from numba import njit
 
-REACH = 7.0  # standard deviations kept: the mass beyond is 3e-12
+REACH = 6.5  # standard deviations kept: the mass beyond is 8e-11
 SCAN_STEP = 0.2
-PANEL = 2.5  # widest panel in standard deviations of delta_0
+PANEL = 3.0  # widest panel in standard deviations of delta_0
+WIDEST = 1.0  # widest panel in delta, where F varies
 MAX_JUMPS = 8
-ORDER = 10
+ORDER = 8
 GAUSS_X, GAUSS_W = np.polynomial.legendre.leggauss(ORDER)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")
 def _bounds(low, high, force):
     """Interval of delta outside which T leaves [low, high], and the radius beyond which G is convex.
 
@@ -40,21 +41,26 @@ def _bounds(low, high, force):
     return min(low, -reach) - 1.0, max(high, reach) + 1.0, radius
 
 
-@njit(nogil=True)
-def _find_jumps(left, right, c, inv4v, jumps):
-    """Hull edges of G on [left, right] as rows (delta_-, delta_+, delta_0); returns their number, -1 if unsure."""
+@njit(nogil=True, error_model="numpy")
+def _find_jumps(start, stop, radius, c, inv4v, jumps):
+    """Hull edges of G on [start, stop] as rows (delta_-, delta_+, delta_0); returns their number, -1 if unsure."""
+    left, right = max(start, -radius), min(stop, radius)
+    if right <= left:
+        return 0
     n = int(np.ceil((right - left) / SCAN_STEP)) + 1
     step = (right - left) / (n - 1)
     convex = True
-    previous = -math.inf
+    previous, lowest, highest = -math.inf, math.inf, -math.inf
     for i in range(n):
         _, T, T1 = potential(left + i * step, c)
-        if T1 <= 0.0 or previous >= T:
-            convex = False
-            break
-        previous = T
+        convex = convex and T1 > 0.0 and previous < T
+        previous, lowest, highest = T, min(lowest, T), max(highest, T)
     if convex:
         return 0
+    # a jump may end beyond the radius, where T(delta) is close to delta
+    left, right = max(start, min(left, lowest - 1.0)), min(stop, max(right, highest + 1.0))
+    n = int(np.ceil((right - left) / SCAN_STEP)) + 1
+    step = (right - left) / (n - 1)
     height = np.empty(n)
     hull = np.empty(n, np.int64)
     size = 0
@@ -86,117 +92,156 @@ def _find_jumps(left, right, c, inv4v, jumps):
     return count
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")
+def _cusp_start(u, v, c):
+    """Ends of a short jump from the normal form T = T_0 + a x + b x^3/6 about the minimum a of T' in [u, v].
+
+    Returns u = v if a >= 0: no jump.
+    """
+    ratio = 0.6180339887498949
+    inner, outer = v - ratio * (v - u), u + ratio * (v - u)
+    low, high = potential(inner, c)[2], potential(outer, c)[2]
+    for _ in range(30):
+        if low < high:
+            v, outer, high = outer, inner, low
+            inner = v - ratio * (v - u)
+            low = potential(inner, c)[2]
+        else:
+            u, inner, low = inner, outer, high
+            outer = u + ratio * (v - u)
+            high = potential(outer, c)[2]
+    centre = 0.5 * (u + v)
+    slope = potential(centre, c)[2]
+    if slope >= 0.0:
+        return centre, centre
+    h = 0.25 * SCAN_STEP
+    bend = (potential(centre + h, c)[2] + potential(centre - h, c)[2] - 2.0 * slope) / (h * h)
+    half = math.sqrt(-6.0 * slope / max(bend, 1e-3))
+    return centre - half, centre + half
+
+
+@njit(nogil=True, error_model="numpy")
 def _refine(u, v, step, c, inv4v):
     """Double tangent of G near (u, v): the slope of the chord is stationary in both ends, so that stepping each end
     to that slope converges quadratically. Returns u = v if the two contacts merge: there is no jump."""
     u_low, u_high, v_low, v_high = u - step, u + step, v - step, v + step
+    if v - u < 4.5 * step:
+        u, v = _cusp_start(u - step, v + step, c)
+        if u == v:
+            return u, v, 0.0, True
     place = 0.0
     for _ in range(60):
         Fu, Tu, Tu1 = potential(u, c)
         Fv, Tv, Tv1 = potential(v, c)
         place = 0.5 * ((v * v - u * u) * inv4v + Fv - Fu) / (v - u) / inv4v
-        du = (place - Tu) / Tu1 if Tu1 > 0.0 else -0.25 * step
-        dv = (place - Tv) / Tv1 if Tv1 > 0.0 else 0.25 * step
+        du = (place - Tu) / Tu1 if Tu1 > 0.0 else -0.25 * (v - u)
+        dv = (place - Tv) / Tv1 if Tv1 > 0.0 else 0.25 * (v - u)
         u_new = min(max(u + du, u_low), u_high)
         v_new = min(max(v + dv, v_low), v_high)
-        if v_new - u_new < 1e-3 * step:
+        if v_new - u_new < 1e-4 * step:
             return u, u, place, True
         moved = max(abs(u_new - u), abs(v_new - v))
         u, v = u_new, v_new
         if moved < 1e-12 * (1.0 + abs(u) + abs(v)):
-            return u, v, place, True
-    # close to a cusp the steps shrink slowly; the jump is then tiny and its ends good enough
-    return u, v, place, v - u < 4.0 * step
+            break
+    # the contact points of a double tangent lie on the convex parts
+    return u, v, place, potential(u, c)[2] >= 0.0 and potential(v, c)[2] >= 0.0
 
 
-@njit(nogil=True)
-def contact_average(mean, sd, width, force, inv4v, c, stability, total, jumps, stack):
+@njit(nogil=True, error_model="numpy")
+def contact_average(c, stability, total, jumps):
     """Add the averages of one (x_A, x_R) to `total`; returns (number of jumps, whether the hull is certain)."""
-    low, high = mean - REACH * sd, mean + REACH * sd
-    start, stop, radius = _bounds(low, high, force)
-    left, right = max(start, -radius), min(stop, radius)
-    count = _find_jumps(left, right, c, inv4v, jumps) if force > 0.25 and right > left else 0
+    mean, sd, inv4v, force = c[C_MEAN], c[C_SD], c[C_INV4V], c[C_FORCE]
+    start, stop, radius = _bounds(mean - REACH * sd, mean + REACH * sd, force)
+    count = _find_jumps(start, stop, radius, c, inv4v, jumps) if force > 0.25 else 0
     certain = count >= 0
     count = max(count, 0)
     a = start
     for k in range(count + 1):
         b = jumps[k, 0] if k < count else stop
-        _integrate(a, b, mean, sd, width, radius, c, stability, total, stack)
+        _integrate(a, b, radius, c, stability, total)
         if k < count:
             a = jumps[k, 1]
     return count, certain
 
 
-@njit(nogil=True)
-def _integrate(a, b, mean, sd, width, radius, c, stability, total, stack):
-    """Gauss-Legendre on panels short in delta (scale 1, where F lives) and in T/sd (the Gaussian and its weight)."""
-    inv_sd = 1.0 / sd
-    _, T, _ = potential(a, c)
+@njit(nogil=True, error_model="numpy")
+def _integrate(left, right, radius, c, stability, total):
+    """Gauss-Legendre on panels short in delta (scale 1, where F lives) and in T/sd (the Gaussian and its weight);
+    with `stability` also on the scale of T', as the responses go like 1/T'."""
+    mean, inv_sd, width = c[C_MEAN], 1.0 / c[C_SD], c[C_WIDTH]
+    a = left
+    _, T, slope_a = potential(a, c)
     x_a = (T - mean) * inv_sd
-    top = 0
-    stack[top] = b
-    while top >= 0:
-        b = stack[top]
-        _, T, _ = potential(b, c)
+    step = WIDEST
+    while a < right and x_a < REACH:
+        b = min(right, a + min(step, max(WIDEST, (-a if a < 0.0 else a) - radius - WIDEST)))
+        _, T, slope_b = potential(b, c)
         x_b = (T - mean) * inv_sd
-        if x_b < -REACH or x_a > REACH:
-            a, x_a = b, x_b
-            top -= 1
-            continue
-        nearest = 0.0 if x_a * x_b <= 0.0 else min(abs(x_a), abs(x_b))
-        limit = PANEL * min(1.0, width + nearest / 6.0)
-        inside = 0.0 if a * b <= 0.0 else min(abs(a), abs(b))
-        if (x_b - x_a > limit or b - a > max(1.0, inside - radius)) and top + 1 < stack.size and b - a > 1e-13:
-            top += 1
-            stack[top] = 0.5 * (a + b)
-            continue
-        half, middle = 0.5 * (b - a), 0.5 * (a + b)
-        for i in range(ORDER):
-            delta = middle + half * GAUSS_X[i]
-            _, T, T1 = potential(delta, c)
-            x = (T - mean) * inv_sd
-            weight = half * GAUSS_W[i] * INV_SQRT_2PI * math.exp(-0.5 * x * x) * T1 * inv_sd
+        if x_b > -REACH:
+            nearest = 0.0 if x_a * x_b <= 0.0 else min(abs(x_a), abs(x_b))
+            excess = (x_b - x_a) / (PANEL * min(1.0, width + nearest / 6.0))
             if stability:
-                stability_terms(weight, x, delta, c, total)
-            else:
-                channel_terms(weight, x, delta, c, total)
-        a, x_a = b, x_b
-        top -= 1
+                _, _, slope_m = potential(0.5 * (a + b), c)
+                low = max(min(slope_a, slope_m, slope_b), 1e-12)
+                excess = max(excess, 0.4 * max(slope_a, slope_m, slope_b) / low)
+            if excess > 1.0 and b - a > 1e-9 * (1.0 + abs(a)):
+                step = (b - a) * max(0.25, 0.9 / excess)
+                continue
+            half, middle = 0.5 * (b - a), 0.5 * (a + b)
+            for i in range(ORDER):
+                delta = middle + half * GAUSS_X[i]
+                _, T, T1 = potential(delta, c)
+                x = (T - mean) * inv_sd
+                weight = half * GAUSS_W[i] * INV_SQRT_2PI * math.exp(-0.5 * x * x) * T1 * inv_sd
+                if stability:
+                    stability_terms(weight, x, delta, c, total)
+                else:
+                    channel_terms(weight, x, delta, c, total)
+            step = (b - a) * min(2.0, 1.0 / max(excess, 0.25))
+        a, x_a, slope_a = b, x_b, slope_b
 
 
-@njit(nogil=True, cache=True)
-def pair_block(par, nodes, weights, begin, end, stability, total):
-    """Sums of the channel (or stability) integrands over the outer nodes [begin, end).
-
-    With `stability`, `total` ends with the sums over jumps of p(delta_0*) (delta_+ - delta_-) and of p (delta_+ - delta_-)^2.
-    Returns whether every hull was certain.
-    """
+@njit(nogil=True, cache=True, error_model="numpy")
+def pair_block(par, nodes, weights, begin, end, total):
+    """Sums of the channel integrands over the outer nodes [begin, end); returns whether every hull was certain."""
     c = np.empty(N_INVARIANTS)
     jumps = np.empty((MAX_JUMPS, 3))
-    stack = np.empty(64)
+    part = np.empty(total.size)
     certain = True
-    n_terms = total.size - 2 if stability else total.size
-    part = np.empty(n_terms)
     for i in range(begin, end):
         outer_terms(par, nodes[i, 0], nodes[i, 1], c)
-        mean, sd, width, inv4v, force = c[C_MEAN], c[C_SD], c[C_WIDTH], c[C_INV4V], c[C_FORCE]
         part[:] = 0.0
-        count, sure = contact_average(mean, sd, width, force, inv4v, c, stability, part, jumps, stack)
+        _, sure = contact_average(c, False, part, jumps)
         certain = certain and sure
-        for j in range(n_terms):
+        for j in range(part.size):
             total[j] += weights[i] * part[j]
-        if stability:
-            for k in range(count):
-                x = (jumps[k, 2] - mean) / sd
-                density = INV_SQRT_2PI * math.exp(-0.5 * x * x) / sd * pair_weight(x, c)
-                size = jumps[k, 1] - jumps[k, 0]
-                total[n_terms] += weights[i] * density * size
-                total[n_terms + 1] += weights[i] * density * size * size
     return certain
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
+def pair_stability(par, nodes, weights, begin, end, total):
+    """Sums of the response integrands over the outer nodes [begin, end); `total` ends with the sums over jumps of
+    p(delta_0*) (delta_+ - delta_-) and of p(delta_0*) (delta_+ - delta_-)^2."""
+    c = np.empty(N_INVARIANTS)
+    jumps = np.empty((MAX_JUMPS, 3))
+    n_terms = total.size - 2
+    part = np.empty(n_terms)
+    for i in range(begin, end):
+        outer_terms(par, nodes[i, 0], nodes[i, 1], c)
+        part[:] = 0.0
+        count, _ = contact_average(c, True, part, jumps)
+        for j in range(n_terms):
+            total[j] += weights[i] * part[j]
+        for k in range(count):
+            x = (jumps[k, 2] - c[C_MEAN]) / c[C_SD]
+            density = INV_SQRT_2PI * math.exp(-0.5 * x * x) / c[C_SD] * pair_weight(x, c)
+            size = jumps[k, 1] - jumps[k, 0]
+            total[n_terms] += weights[i] * density * size
+            total[n_terms + 1] += weights[i] * density * size * size
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
 def pair_observables(par, total):
     """Averages over the field delta_0 itself (no proximal point) into `total`."""
     c = np.empty(N_INVARIANTS)

@@ -11,28 +11,28 @@ SQRT_HALF = 0.7071067811865476
 INV_SQRT_2PI = 0.3989422804014327
 
 
-@njit(nogil=True, inline="always")
+@njit(nogil=True, error_model="numpy")
 def sigmoid(x):
     e = math.exp(-abs(x))
     return 1.0 / (1.0 + e) if x >= 0.0 else e / (1.0 + e)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")
 def softplus(x):
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")
 def normal_pdf(x):
     return INV_SQRT_2PI * math.exp(-0.5 * x * x)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")
 def normal_cdf(x):
     return 0.5 * math.erfc(-x * SQRT_HALF)
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")
 def inverse_mills(x):
     if x > -10.0:
         return normal_pdf(x) / normal_cdf(x)
@@ -44,7 +44,7 @@ def inverse_mills(x):
     return tail
 
 
-@njit(nogil=True)
+@njit(nogil=True, error_model="numpy")
 def log_ndtr(x):
     if x > 5.0:
         return math.log1p(-normal_cdf(-x))

@@ -78,7 +78,7 @@ def source(problem: Problem) -> str:
     rename = {sympy.Symbol(name, real=True): array[index] for name, index in position.items()}
 
     def body(group: str, prefix: str = "t") -> list[str]:
-        return assignments({k: v.subs(rename) for k, v in rest[group].items()}, prefix)
+        return assignments({k: v.xreplace(rename) for k, v in rest[group].items()}, prefix)
 
     unpack = [f"{name} = par[{index}]" for index, name in enumerate(PARAMETERS)]
     store = [f"c[{position[name]}] = inv_{name}" for name in invariants]

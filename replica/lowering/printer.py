@@ -113,4 +113,4 @@ def hoist(
 def function(name: str, arguments: Sequence[str], lines: Sequence[str], returns: Sequence[str]) -> str:
     """Source of a jitted function with the given body."""
     body = "\n    ".join([*lines, f"return {', '.join(returns)}"] if returns else lines)
-    return f"@njit(nogil=True)\ndef {name}({', '.join(arguments)}):\n    {body}\n"
+    return f"@njit(nogil=True, error_model='numpy')\ndef {name}({', '.join(arguments)}):\n    {body}\n"

@@ -1,7 +1,7 @@
 """Fixed points of x -> F(x): damped iteration, Anderson acceleration, Newton with an approximate Jacobian.
 
-Convergence is always judged on the undamped residual |F(x) - x|. The accelerated steps are taken in a chart, unconstrained
-coordinates z of the domain, so that no step can leave it.
+Convergence is always judged on the undamped residual |F(x) - x|. The accelerated steps are taken in a chart,
+unconstrained coordinates z of the domain, so that no step can leave it.
 """
 
 from __future__ import annotations
