@@ -1,0 +1,136 @@
+"""The unspecialised fixed point, the Hessian there, and the rates at which features escape from it.
+
+Heads that are equal stay equal, so the least risk among states with equal heads is a fixed point of the whole flow:
+at m = 0 if E theta = 0, aligned with E theta otherwise. Near it every mode grows as exp(rate tau), and a mode that
+starts at 1/sqrt(D) is of order one after log(sqrt(D))/rate (theory-dynamics.md A).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InvalidProblem
+from ..models.checks import number
+from .averages import Averages, mean_and_error, replicates
+from .flow import State, square_root
+from .problem import HeadsProblem
+
+_STEP = 1e-4  # central differences of smooth averages: truncation and rounding are both near 1e-8
+
+
+@dataclass(frozen=True)
+class Escape:
+    """Rates at one state, each with twice the standard error over independent node sets.
+
+    feature_rates (F,): the largest growth rate of the overlaps with feature f, m_hf over h, at the r and b given;
+    variances (F,): Var theta_f; times (F,): log(sqrt(D))/rate_f, inf where the rate is not positive within its error;
+    spectrum: all growth rates (minus the eigenvalues of the Hessian of R/2) over (m, c, b), largest first;
+    residual: largest |velocity| at the state.
+    """
+
+    state: State
+    risk: float
+    feature_rates: np.ndarray
+    feature_rates_err: np.ndarray
+    variances: np.ndarray
+    times: np.ndarray
+    spectrum: np.ndarray
+    spectrum_err: np.ndarray
+    residual: float
+
+
+def unspecialised(problem: HeadsProblem, samples: int = 4096, seed: int = 0) -> State:
+    """The fixed point of gradient flow where all heads are equal, with the least risk among such states.
+
+    Raises
+    ------
+    InvalidProblem
+        If L < 2.
+    """
+    from scipy.optimize import minimize
+
+    heads, features = problem.heads, problem.signal.features
+    averages = Averages(problem, samples, 1, seed)
+    moving = problem.thresholds == "train"
+
+    def unpack(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        b = np.full(heads, x[-1] if moving else 0.0)
+        return np.tile(x[:features], (heads, 1)), np.full((heads, 1), x[features]), b
+
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+        g = averages(*unpack(x))
+        parts = [g.m.sum(axis=0), [g.c.sum()], [g.b.sum()] if moving else []]
+        return g.risk / 2, np.concatenate(parts)
+
+    # the noise direction is even in c: from c = 0 it never moves, and no mode of c grows at an unspecialised point
+    first = np.zeros(features + 1 + moving)
+    best = minimize(objective, first, jac=True, method="BFGS", options={"gtol": 1e-9})
+    m, c, b = unpack(best.x)
+    return State(m, c @ c.T, b)
+
+
+def escape(
+    problem: HeadsProblem,
+    state: State,
+    dimension: float = 1e4,
+    samples: int = 4096,
+    count: int = 8,
+    seed: int = 0,
+) -> Escape:
+    """Growth rates of gradient flow at `state`, and the escape time of each feature at dimension D.
+
+    Raises
+    ------
+    InvalidProblem
+        If D <= 1 or the shapes of the state do not fit the problem.
+    """
+    number("dimension", dimension, minimum=1.0, strict=True)
+    heads, features = problem.heads, problem.signal.features
+    if state.m.shape != (heads, features) or state.b.shape != (heads,):
+        raise InvalidProblem(f"the state has m of shape {state.m.shape}; allowed: {(heads, features)} and b ({heads},)")
+    sets = replicates(problem, samples, heads, seed, count)
+    hessians = np.stack([_hessian(averages, state) for averages in sets])
+    blocks = [np.arange(heads) * features + f for f in range(features)]
+    by_feature = np.array([[-np.linalg.eigvalsh(h[np.ix_(ix, ix)])[0] for ix in blocks] for h in hessians])
+    rates, errors = mean_and_error(by_feature)
+    spectrum, spectrum_err = mean_and_error(np.array([np.sort(-np.linalg.eigvalsh(h))[::-1] for h in hessians]))
+    growing = rates > errors
+    times = np.where(growing, np.log(np.sqrt(dimension)) / np.where(growing, rates, 1.0), np.inf)
+    root = square_root(state.r)
+    gradients = [averages(state.m, root, state.b) for averages in sets]
+    largest = max(np.abs(np.mean([getattr(g, name) for g in gradients], axis=0)).max() for name in "mc")
+    return Escape(
+        state,
+        float(np.mean([g.risk for g in gradients])),
+        rates,
+        errors,
+        np.diag(problem.signal.moments()[1]),
+        times,
+        spectrum,
+        spectrum_err,
+        float(largest),
+    )
+
+
+def _hessian(averages: Averages, state: State) -> np.ndarray:
+    """Second derivatives of R/2 over (m, c, b), by central differences of the gradients."""
+    heads, features = state.m.shape
+    moving = averages.problem.thresholds == "train"
+    first = np.concatenate([state.m.ravel(), square_root(state.r).ravel(), state.b])
+    cuts = np.cumsum([heads * features, heads * heads])
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        m, c, b = np.split(x, cuts)
+        g = averages(m.reshape(heads, features), c.reshape(heads, heads), b)
+        return np.concatenate([g.m.ravel(), g.c.ravel(), g.b])
+
+    size = len(first) if moving else cuts[-1]
+    columns = []
+    for index in range(size):
+        shift = np.zeros(len(first))
+        shift[index] = _STEP
+        columns.append((gradient(first + shift) - gradient(first - shift))[:size] / (2 * _STEP))
+    matrix = np.array(columns)
+    return (matrix + matrix.T) / 2

@@ -1,0 +1,217 @@
+"""The closed equations of online SGD and of gradient flow, and their integration (theory-dynamics.md A).
+
+    dm_hf/dtau  = -E sum_l rho_hl chi*_fl
+    dr_hh'/dtau = -(g_c c^T + c g_c^T)_hh' + gamma E sum_l rho_hl rho_h'l,    c c^T = r = q - m m^T
+    db_h/dtau   = +E sum_l rho_hl
+
+With gamma = 0 this is dc/dtau = -g_c, plain gradient descent of R/2 in (m, c, b), and c is integrated instead of r.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InvalidProblem
+from ..models.checks import number
+from .averages import Averages, mean_and_error, replicates
+from .problem import HeadsProblem
+
+METHODS = ("LSODA", "BDF", "Radau", "RK45")
+
+
+@dataclass(frozen=True)
+class State:
+    """Overlaps m (H, F), r = q - m m^T (H, H) and thresholds b (H,)."""
+
+    m: np.ndarray
+    r: np.ndarray
+    b: np.ndarray
+
+    @property
+    def q(self) -> np.ndarray:
+        """k_h.k_h'/D."""
+        return self.m @ self.m.T + self.r
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Means over independent node sets at the times `tau`, with twice their standard errors.
+
+    risk (T,), m (T, H, F), q (T, H, H), b (T, H); `accuracy_met` tells whether every risk_err is within the relative
+    error that was asked for; `samples` is the number of nodes of each set.
+    """
+
+    problem: HeadsProblem
+    rate: float
+    tau: np.ndarray
+    risk: np.ndarray
+    m: np.ndarray
+    q: np.ndarray
+    b: np.ndarray
+    risk_err: np.ndarray
+    m_err: np.ndarray
+    q_err: np.ndarray
+    b_err: np.ndarray
+    samples: int
+    evaluations: int
+    accuracy_met: bool
+
+
+def random_start(problem: HeadsProblem, dimension: float, norm: float, seed: int, threshold: float = 0.0) -> State:
+    """Overlaps of keys k_h ~ norm N(0, I_D): m_hf ~ norm N(0, 1)/sqrt(D), r = norm^2 I.
+
+    Raises
+    ------
+    InvalidProblem
+        If D < 1, norm < 0 or a threshold is given to softmax.
+    """
+    dimension = number("dimension", dimension, minimum=1.0, strict=False)
+    norm = number("norm", norm, minimum=0.0, strict=False)
+    threshold = number("threshold", threshold, minimum=-np.inf, strict=True)
+    if threshold and problem.thresholds == "none":
+        raise InvalidProblem(f"threshold = {threshold:g} has no meaning for softmax; allowed: threshold = 0")
+    heads, features = problem.heads, problem.signal.features
+    m = norm * np.random.default_rng(seed).standard_normal((heads, features)) / np.sqrt(dimension)
+    return State(m, norm**2 * np.eye(heads), np.full(heads, threshold))
+
+
+def square_root(r: np.ndarray) -> np.ndarray:
+    """Symmetric c with c c^T = r; negative eigenvalues, which only rounding can make, are clipped."""
+    values, vectors = np.linalg.eigh((r + r.T) / 2)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+
+def velocity(averages: Averages, rate: float, m: np.ndarray, c: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
+    """dm/dtau, dc/dtau at rate 0 or else dr/dtau, db/dtau."""
+    g = averages(m, c, b, noise=rate > 0)
+    moving = averages.problem.thresholds == "train"
+    d_b = -g.b if moving else np.zeros_like(b)
+    if rate == 0:
+        return -g.m, -g.c, d_b
+    product = g.c @ c.T
+    return -g.m, -(product + product.T) + rate * g.noise, d_b
+
+
+def time_grid(time: float, points: int, spacing: str) -> np.ndarray:
+    """`points` times from 0 to `time`: evenly, or 0 and then evenly in log tau over four decades."""
+    if spacing == "linear":
+        return np.linspace(0.0, time, points)
+    return np.concatenate([[0.0], np.geomspace(time * 1e-4, time, points - 1)])
+
+
+def integrate(
+    problem: HeadsProblem,
+    start: State,
+    tau: np.ndarray,
+    rate: float = 0.0,
+    *,
+    rtol: float = 1e-3,
+    samples: int = 256,
+    max_samples: int = 32768,
+    count: int = 8,
+    seed: int = 0,
+    method: str = "LSODA",
+    threads: int = 1,
+    progress: Callable[[float], None] | None = None,
+) -> Trajectory:
+    """Integrate from `start` over `tau`, doubling the nodes until the error of the risk is within `rtol`.
+
+    Parameters
+    ----------
+    problem, start
+    tau : ndarray
+        Increasing output times; the start is at tau[0].
+    rate : float
+        Learning rate gamma; 0 is gradient flow.
+    rtol : float
+        Relative error asked of the risk at every time.
+    samples, max_samples : int
+        Nodes of the first and of the last attempt, powers of two.
+    count : int
+        Independent node sets; each is integrated by itself and their spread is the error.
+    method : str
+        A method of scipy's solve_ivp.
+    progress : callable, optional
+        Called with the share of the work that is done, within the current attempt.
+
+    Returns
+    -------
+    Trajectory
+
+    Raises
+    ------
+    InvalidProblem
+        If a parameter is out of range.
+    """
+    _check(problem, start, tau, rate, rtol, samples, max_samples, count, method)
+    evaluations = 0
+    while True:
+        sets = replicates(problem, samples, problem.heads, seed, count, threads)
+        runs = []
+        for index, averages in enumerate(sets):
+            report = None if progress is None else (lambda share, i=index: progress((i + share) / count))
+            runs.append(_one(averages, start, tau, rate, method, report))
+        evaluations += sum(run[-1] for run in runs)
+        means, errors = zip(
+            *(mean_and_error(np.stack(values)) for values in zip(*(run[:-1] for run in runs), strict=True)),
+            strict=True,
+        )
+        met = bool(np.all(errors[0] <= rtol * means[0]))
+        if met or samples >= max_samples:
+            return Trajectory(problem, rate, tau, *means, *errors, samples, evaluations, met)
+        samples *= 2
+
+
+def _one(averages, start, tau, rate, method, report):
+    from scipy.integrate import solve_ivp
+    from scipy.interpolate import CubicSpline
+
+    heads, features = start.m.shape
+    cuts = np.cumsum([heads * features, heads * heads])
+    root = square_root(start.r)
+
+    def unpack(y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        m, second, b = np.split(y, cuts)
+        second = second.reshape(heads, heads)
+        return m.reshape(heads, features), second if rate == 0 else square_root(second), b
+
+    def slope(t: float, y: np.ndarray) -> np.ndarray:
+        if report is not None:
+            report((t - tau[0]) / (tau[-1] - tau[0]))
+        return np.concatenate([part.ravel() for part in velocity(averages, rate, *unpack(y))])
+
+    first = np.concatenate([start.m.ravel(), (root if rate == 0 else start.r).ravel(), start.b])
+    result = solve_ivp(slope, (tau[0], tau[-1]), first, method=method, dense_output=True, rtol=1e-6, atol=1e-9)
+    if not result.success:
+        raise ArithmeticError(f"the integrator {method} failed: {result.message}")
+    states = [unpack(y) for y in result.sol(tau).T]
+    m, c, b = (np.stack(parts) for parts in zip(*states, strict=True))
+    # the risk is as smooth as the solution: known on the solver's steps and between them, it needs no more averages
+    knots = np.sort(np.concatenate([result.t, (result.t[1:] + result.t[:-1]) / 2]))
+    knots = tau if len(knots) >= len(tau) else knots
+    risk = np.array([averages(*unpack(y)).risk for y in result.sol(knots).T])
+    if knots is not tau:
+        risk = CubicSpline(knots, risk)(tau)
+    return risk, m, m @ m.transpose(0, 2, 1) + c @ c.transpose(0, 2, 1), b, result.nfev
+
+
+def _check(problem, start, tau, rate, rtol, samples, max_samples, count, method) -> None:
+    number("rate", rate, minimum=0.0, strict=False)
+    number("rtol", rtol, minimum=0.0, strict=True)
+    for name, value, least in (("samples", samples, 16), ("max_samples", max_samples, samples)):
+        if value < least or value & (value - 1):
+            raise InvalidProblem(f"{name} = {value} is not possible; allowed: a power of two >= {least}")
+    if count < 2:
+        raise InvalidProblem(f"count = {count} gives no error estimate; allowed: count >= 2")
+    if method not in METHODS:
+        raise InvalidProblem(f"method = {method!r} is unknown; allowed: {', '.join(METHODS)}")
+    if len(tau) < 2 or not np.all(np.diff(tau) > 0) or not np.isfinite(tau).all():
+        raise InvalidProblem("tau is not an increasing list of at least two finite times")
+    shape = (problem.heads, problem.signal.features)
+    if start.m.shape != shape or start.r.shape != (problem.heads,) * 2 or start.b.shape != (problem.heads,):
+        raise InvalidProblem(f"the start has m of shape {start.m.shape}; allowed: {shape}, r (H, H) and b (H,)")
+    if np.linalg.eigvalsh(start.r).min() < -1e-9 * max(1.0, np.abs(start.r).max()):
+        raise InvalidProblem("the start has r = q - m m^T with a negative eigenvalue; allowed: q >= m m^T")

@@ -1,0 +1,249 @@
+"""Laws P_theta of the signal carried by the informative token: X_eps = Z + sum_f theta_f k*_f/sqrt(D)."""
+
+from __future__ import annotations
+
+import csv
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InvalidProblem
+from ..models.checks import number
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_SPECIFICATIONS = (
+    "flipped:nu=NU[,features=F], onehot:nu=NU[,features=F], gaussian:NU_1,..,NU_F[;mean=MU_1,..,MU_F], discrete:FILE"
+)
+
+
+class Signal(ABC):
+    """A law of theta in R^F."""
+
+    features: int
+    symmetric: bool  # theta and -theta have the same law
+    uniforms: int  # uniform variables that one draw takes
+
+    @abstractmethod
+    def transform(self, uniform: np.ndarray) -> np.ndarray:
+        """Map points of the unit cube, (n, uniforms), to draws of theta, (n, features)."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Independent draws of theta, shape (count, features); used by simulations only."""
+
+    @abstractmethod
+    def log_ratio(self, x: np.ndarray) -> np.ndarray:
+        """Log Lambda(x), Lambda(x) = E_theta exp(theta.x - |theta|^2/2), for x of shape (..., features)."""
+
+    @abstractmethod
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (F,) and covariance (F, F) of theta."""
+
+
+@dataclass(frozen=True)
+class Discrete(Signal):
+    """Finite law: `points[s]` with probability `weights[s]`."""
+
+    weights: tuple[float, ...]
+    points: tuple[tuple[float, ...], ...]
+    label: str = "discrete"
+
+    def __post_init__(self) -> None:
+        if not self.points or len(self.weights) != len(self.points):
+            raise InvalidProblem(
+                f"a discrete signal has {len(self.weights)} weights and {len(self.points)} points; "
+                "allowed: as many of one as of the other, at least one"
+            )
+        if len({len(point) for point in self.points}) != 1 or not self.points[0]:
+            raise InvalidProblem("the points of a discrete signal differ in length; allowed: F >= 1 numbers each")
+        for weight in self.weights:
+            number("weight", weight, minimum=0.0, strict=True)
+        for value in (value for point in self.points for value in point):
+            number("theta", value, minimum=-math.inf, strict=True)
+        total = math.fsum(self.weights)
+        if abs(total - 1.0) > 1e-6:
+            raise InvalidProblem(f"the weights of a discrete signal sum to {total:g}; allowed: sum 1 within 1e-6")
+
+    @property
+    def features(self) -> int:  # type: ignore[override]
+        return len(self.points[0])
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        law: dict[tuple[float, ...], float] = {}
+        for weight, point in zip(self.weights, self.points, strict=True):
+            law[point] = law.get(point, 0.0) + weight
+        return all(
+            math.isclose(weight, law.get(tuple(-x for x in point), 0.0), rel_tol=1e-9) for point, weight in law.items()
+        )
+
+    uniforms = 1
+
+    def transform(self, uniform: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        weights = np.array(self.weights)
+        edges = np.cumsum(weights / weights.sum())
+        edges[-1] = 1.0  # rounding must not leave a gap below 1
+        return np.array(self.points)[np.searchsorted(edges, uniform[:, 0], side="right")]
+
+    def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        import numpy as np
+
+        weights = np.array(self.weights)
+        return np.array(self.points)[rng.choice(len(weights), size=count, p=weights / weights.sum())]
+
+    def log_ratio(self, x: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        points = np.array(self.points)
+        exponents = x @ points.T - (points**2).sum(axis=1) / 2 + np.log(self.weights)
+        top = exponents.max(axis=-1, keepdims=True)
+        return top[..., 0] + np.log(np.exp(exponents - top).sum(axis=-1))
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        import numpy as np
+
+        points, weights = np.array(self.points), np.array(self.weights)
+        mean = weights @ points
+        return mean, (points * weights[:, None]).T @ points - np.outer(mean, mean)
+
+
+@dataclass(frozen=True)
+class Gaussian(Signal):
+    """Independent theta_f ~ N(mu_f, nu_f)."""
+
+    nu: tuple[float, ...]
+    mean: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.nu:
+            raise InvalidProblem("a Gaussian signal has no variance; allowed: gaussian:NU_1,..,NU_F with F >= 1")
+        for value in self.nu:
+            number("nu", value, minimum=0.0, strict=False)
+        if self.mean and len(self.mean) != len(self.nu):
+            raise InvalidProblem(
+                f"a Gaussian signal has {len(self.nu)} variances and {len(self.mean)} means; allowed: as many"
+            )
+        for value in self.mean:
+            number("mean", value, minimum=-math.inf, strict=True)
+        if not self.mean:
+            object.__setattr__(self, "mean", (0.0,) * len(self.nu))
+
+    @property
+    def features(self) -> int:  # type: ignore[override]
+        return len(self.nu)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return not any(self.mean)
+
+    @property
+    def uniforms(self) -> int:  # type: ignore[override]
+        return len(self.nu)
+
+    @property
+    def label(self) -> str:
+        """Canonical text of the law."""
+        text = "gaussian:" + ",".join(f"{value:g}" for value in self.nu)
+        return text if self.symmetric else f"{text};mean=" + ",".join(f"{value:g}" for value in self.mean)
+
+    def transform(self, uniform: np.ndarray) -> np.ndarray:
+        import numpy as np
+        from scipy.special import ndtri
+
+        return np.array(self.mean) + np.sqrt(self.nu) * ndtri(uniform)
+
+    def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        return rng.normal(self.mean, [math.sqrt(value) for value in self.nu], size=(count, self.features))
+
+    def log_ratio(self, x: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        nu, mean = np.array(self.nu), np.array(self.mean)
+        exponents = (nu * x**2 + 2 * mean * x - mean**2) / (2 * (1 + nu)) - np.log1p(nu) / 2
+        return exponents.sum(axis=-1)
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        import numpy as np
+
+        return np.array(self.mean), np.diag(self.nu)
+
+
+def _axes(name: str, nu: float, features: int, signs: tuple[float, ...]) -> Discrete:
+    nu = number("nu", nu, minimum=0.0, strict=True)
+    if features != int(features) or features < 1:
+        raise InvalidProblem(f"features = {features:g} is not a count; allowed: whole features >= 1")
+    features = int(features)
+    size = math.sqrt(nu)
+    points = [
+        tuple(sign * size if g == f else 0.0 for g in range(features)) for f in range(features) for sign in signs
+    ]
+    label = f"{name}:nu={nu:g}" + (f",features={features}" if features > 1 else "")
+    return Discrete((1.0 / len(points),) * len(points), tuple(points), label)
+
+
+def flipped(nu: float, features: int = 1) -> Discrete:
+    """Theta = +-sqrt(nu) e_f, feature and sign uniform."""
+    return _axes("flipped", nu, features, (1.0, -1.0))
+
+
+def onehot(nu: float, features: int = 1) -> Discrete:
+    """Theta = sqrt(nu) e_f, feature uniform: the mean is not zero."""
+    return _axes("onehot", nu, features, (1.0,))
+
+
+def parse(text: str) -> Signal:
+    """The law written as on the command line.
+
+    Raises
+    ------
+    InvalidProblem
+        If the text is not one of the known forms, or its numbers make no law.
+    """
+    kind, _, rest = text.partition(":")
+    if kind in ("flipped", "onehot"):
+        options = dict(part.partition("=")[::2] for part in rest.split(",") if part)
+        if "nu" not in options or set(options) - {"nu", "features"}:
+            raise InvalidProblem(f"signal = {text!r} is not understood; allowed: {_SPECIFICATIONS}")
+        build = flipped if kind == "flipped" else onehot
+        return build(_float(text, options["nu"]), _float(text, options.get("features", "1")))
+    if kind == "gaussian":
+        variances, _, mean = rest.partition(";mean=")
+        read = tuple(_float(text, part) for part in variances.split(","))
+        return Gaussian(read, tuple(_float(text, part) for part in mean.split(",")) if mean else ())
+    if kind == "discrete":
+        return _read_table(Path(rest))
+    raise InvalidProblem(f"signal = {text!r} is not understood; allowed: {_SPECIFICATIONS}")
+
+
+def _float(text: str, part: str) -> float:
+    try:
+        return float(part)
+    except ValueError:
+        raise InvalidProblem(f"signal = {text!r}: {part!r} is not a number; allowed: {_SPECIFICATIONS}") from None
+
+
+def _read_table(path: Path) -> Discrete:
+    try:
+        with path.open(encoding="utf-8", newline="") as stream:
+            rows = [row for row in csv.reader(stream) if row]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidProblem(f"signal file {str(path)!r} cannot be read: {reason}") from None
+    header = ["weight", *(f"theta_{f}" for f in range(1, len(rows[0]) if rows else 2))]
+    if not rows or [cell.strip() for cell in rows[0]] != header or len(header) < 2:
+        raise InvalidProblem(f"signal file {str(path)!r} has no header weight,theta_1,..,theta_F")
+    values = []
+    for line, row in enumerate(rows[1:], start=2):
+        try:
+            values.append([float(cell) for cell in row])
+        except ValueError:
+            raise InvalidProblem(f"signal file {str(path)!r}, row {line}: {','.join(row)!r} is not numbers") from None
+    return Discrete(
+        tuple(row[0] for row in values), tuple(tuple(row[1:]) for row in values), f"discrete:{path.name}"
+    )
