@@ -11,6 +11,7 @@ COMMANDS = {
     "solve": ("solve:solve", "Asymptotic risks, overlaps and stability of one problem."),
     "flow": ("flow:flow", "Value-softmax gradient flow: why attention polarises."),
     "erm": ("erm:erm", "Experiment: minimise the empirical risk on random data."),
+    "heads": ("heads:heads", "Several heads: specialisation, optimal risks, pruning."),
     "derive": ("derive:derive", "Print the self-consistency equations that the solver uses."),
 }
 

@@ -1,1 +1,1 @@
-"""Multi-head attention on the single-location model: specialisation dynamics (arXiv 2603.03993, theory-dynamics.md A)."""
+"""Several attention heads on the single-location model: specialisation dynamics (arXiv 2603.03993)."""

@@ -43,8 +43,8 @@ def _hit(signal: Signal, length: int, samples: int, seed: int) -> float:
     noise = ndtri(points[:, :features])
     token = ndtri(points[:, features : 2 * features]) + signal.transform(points[:, 2 * features :])
     log_noise, log_token = signal.log_ratio(noise), signal.log_ratio(token)
-    # s below 1/(L max Lambda) or above 40/min Lambda adds nothing
-    low = -max(log_token.max(), log_noise.max()) - 12.0
+    # outside these ends the integrand in t = log s is below e^-17, or below exp(-e^4)
+    low = -max(log_token.max(), log_noise.max()) - 17.0
     high = -log_token.min() + 4.0
     log_s = np.arange(low, high, _STEP)
     total = 0.0

@@ -1,7 +1,7 @@
 """The unspecialised fixed point, the Hessian there, and the rates at which features escape from it.
 
-Heads that are equal stay equal, so the least risk among states with equal heads is a fixed point of the whole flow:
-at m = 0 if E theta = 0, aligned with E theta otherwise. Near it every mode grows as exp(rate tau), and a mode that
+Heads that are equal stay equal, so a least risk among states with equal heads is a fixed point of the whole flow: at
+m = 0 if E theta = 0, aligned with E theta otherwise. Near it every mode grows as exp(rate tau), and a mode that
 starts at 1/sqrt(D) is of order one after log(sqrt(D))/rate (theory-dynamics.md A).
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InvalidProblem
 from ..models.checks import number
-from .averages import Averages, mean_and_error, replicates
+from .averages import Averages, replicates
 from .flow import State, square_root
 from .problem import HeadsProblem
 
@@ -22,7 +22,7 @@ _STEP = 1e-4  # central differences of smooth averages: truncation and rounding 
 
 @dataclass(frozen=True)
 class Escape:
-    """Rates at one state, each with twice the standard error over independent node sets.
+    """Rates at one state, each with an error bound of two standard errors over independent node sets.
 
     feature_rates (F,): the largest growth rate of the overlaps with feature f, m_hf over h, at the r and b given;
     variances (F,): Var theta_f; times (F,): log(sqrt(D))/rate_f, inf where the rate is not positive within its error;
@@ -37,18 +37,12 @@ class Escape:
     variances: np.ndarray
     times: np.ndarray
     spectrum: np.ndarray
-    spectrum_err: np.ndarray
+    spectrum_err: float
     residual: float
 
 
 def unspecialised(problem: HeadsProblem, samples: int = 4096, seed: int = 0) -> State:
-    """The fixed point of gradient flow where all heads are equal, with the least risk among such states.
-
-    Raises
-    ------
-    InvalidProblem
-        If L < 2.
-    """
+    """The fixed point of gradient flow where all heads are equal and r = 0, reached downhill from m = 0, b = 0."""
     from scipy.optimize import minimize
 
     heads, features = problem.heads, problem.signal.features
@@ -64,7 +58,7 @@ def unspecialised(problem: HeadsProblem, samples: int = 4096, seed: int = 0) -> 
         parts = [g.m.sum(axis=0), [g.c.sum()], [g.b.sum()] if moving else []]
         return g.risk / 2, np.concatenate(parts)
 
-    # the noise direction is even in c: from c = 0 it never moves, and no mode of c grows at an unspecialised point
+    # the risk is even in c: from c = 0 it never moves; a mode of c that grows would show in the spectrum
     first = np.zeros(features + 1 + moving)
     best = minimize(objective, first, jac=True, method="BFGS", options={"gtol": 1e-9})
     m, c, b = unpack(best.x)
@@ -93,9 +87,9 @@ def escape(
     sets = replicates(problem, samples, heads, seed, count)
     hessians = np.stack([_hessian(averages, state) for averages in sets])
     blocks = [np.arange(heads) * features + f for f in range(features)]
-    by_feature = np.array([[-np.linalg.eigvalsh(h[np.ix_(ix, ix)])[0] for ix in blocks] for h in hessians])
-    rates, errors = mean_and_error(by_feature)
-    spectrum, spectrum_err = mean_and_error(np.array([np.sort(-np.linalg.eigvalsh(h))[::-1] for h in hessians]))
+    full = np.arange(hessians.shape[1])
+    rates, errors = np.array([_rates(hessians, block, leading=True) for block in blocks]).T
+    spectrum, spectrum_err = _rates(hessians, full)
     growing = rates > errors
     times = np.where(growing, np.log(np.sqrt(dimension)) / np.where(growing, rates, 1.0), np.inf)
     root = square_root(state.r)
@@ -112,6 +106,20 @@ def escape(
         spectrum_err,
         float(largest),
     )
+
+
+def _rates(hessians: np.ndarray, block: np.ndarray, leading: bool = False) -> tuple[np.ndarray | float, float]:
+    """Minus the eigenvalues of a block of the mean Hessian, and a bound on their error.
+
+    Sorted eigenvalues of noisy matrices repel each other, so their own spread says little; by Weyl's inequality none
+    moves by more than the norm of the perturbation, whose size the spread of the matrices over node sets gives.
+    """
+    parts = hessians[:, block[:, None], block]
+    mean = parts.mean(axis=0)
+    values = -np.linalg.eigvalsh(mean)
+    norms = np.linalg.norm(parts - mean, ord=2, axis=(1, 2))
+    error = 2 * np.sqrt((norms**2).sum() / (len(parts) * (len(parts) - 1)))
+    return (values[0] if leading else values), float(error)
 
 
 def _hessian(averages: Averages, state: State) -> np.ndarray:

@@ -96,7 +96,16 @@ def velocity(averages: Averages, rate: float, m: np.ndarray, c: np.ndarray, b: n
 
 
 def time_grid(time: float, points: int, spacing: str) -> np.ndarray:
-    """`points` times from 0 to `time`: evenly, or 0 and then evenly in log tau over four decades."""
+    """`points` times from 0 to `time`: evenly, or 0 and then evenly in log tau over four decades.
+
+    Raises
+    ------
+    InvalidProblem
+        If `time` is not positive and finite or there are fewer than three points.
+    """
+    number("time", time, minimum=0.0, strict=True)
+    if points < 3:
+        raise InvalidProblem(f"points = {points} is too few; allowed: points >= 3")
     if spacing == "linear":
         return np.linspace(0.0, time, points)
     return np.concatenate([[0.0], np.geomspace(time * 1e-4, time, points - 1)])

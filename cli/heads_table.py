@@ -1,0 +1,59 @@
+"""The readable tables of `replica heads`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .table import with_error
+
+Row = dict[str, Any]
+_SHOWN = 12
+
+
+def _problem(row: Row) -> str:
+    names = ("activation", "heads", "length", "signal", "weight", "thresholds")
+    return "  ".join(f"{name} = {row[name]}" for name in names)
+
+
+def columns(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
+    """A header and one line for each row, values with their errors where the row has them."""
+    cells = [[_cell(row, name) for name in names] for row in rows]
+    widths = [max(len(name), *(len(line[i]) for line in cells)) for i, name in enumerate(names)]
+    lines = [names, *cells]
+    return ["  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in lines]
+
+
+def _cell(row: Row, name: str) -> str:
+    value = row[name]
+    if isinstance(value, str) or value is None:
+        return value or "-"
+    if isinstance(value, int):
+        return str(value)
+    return with_error(value, row.get(f"{name}_err"))
+
+
+def trajectory_table(rows: Sequence[Row]) -> str:
+    """A dozen times of the trajectory, then the last state with its errors."""
+    last = rows[-1]
+    step = max(1, (len(rows) - 1) // _SHOWN)
+    picked = [*rows[:-1:step], last]
+    overlaps = [name for name in last if f"{name}_err" in last and name[:2] in ("m_", "q_", "b_")]
+    lines = [*columns(picked, ["tau", "risk"]), "", f"at tau = {last['tau']:g}:"]
+    lines += [f"  {name:<12} {with_error(last[name], last[f'{name}_err'])}" for name in ("risk", "bayes_risk")]
+    lines += [f"  {name:<12} {with_error(last[name], last[f'{name}_err'])}" for name in overlaps]
+    lines += ["", "  " + _problem(last), f"  rate = {last['rate']:g}  seed = {last['seed']}  nodes = {last['nodes']}"]
+    return "\n".join(lines) + "\n"
+
+
+def rates_table(rows: Sequence[Row]) -> str:
+    """Rates by feature for every norm, then the spectra."""
+    lines = [_problem(rows[0])]
+    for norm in dict.fromkeys(row["norm"] for row in rows):
+        here = [row for row in rows if row["norm"] == norm]
+        features = [row for row in here if row["mode"] == "feature"]
+        spectrum = [row for row in here if row["mode"] == "spectrum"]
+        lines += ["", f"r = {norm:g}^2 I: risk {here[0]['risk']:.6g}, residual {here[0]['residual']:.1e}"]
+        lines += columns(features, ["index", "variance", "rate", "escape_time"])
+        lines.append(f"spectrum (+- {spectrum[0]['rate_err']:.1e}): " + " ".join(f"{r['rate']:.4g}" for r in spectrum))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,132 @@
+"""Columns and rows of the tables of several heads; every `_err` is twice a standard error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .._version import __version__
+from ..schema import Column
+from .problem import HeadsProblem
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .escape import Escape
+    from .flow import Trajectory
+
+PROBLEM = (
+    Column("activation", "text", "softmax, softmax-1 or bayes-softmax"),
+    Column("heads", "integer", "number of heads H"),
+    Column("length", "integer", "number of tokens L"),
+    Column("signal", "text", "law of theta"),
+    Column("weight", "text", "head weight w: mean (1/H) or sum (1)"),
+    Column("thresholds", "text", "thresholds b_h: train, fixed, or none"),
+)
+RUN = (
+    Column("rate", "number", "learning rate gamma; 0 is gradient flow"),
+    Column("accuracy_met", "flag", "every risk_err of the trajectory is within rtol"),
+    Column("rtol", "number", "relative error asked of the risk"),
+    Column("nodes", "integer", "nodes of each independent set"),
+    Column("seed", "integer", "seed of the start and of the nodes"),
+    Column("version", "text", "version of the package"),
+)
+
+
+def overlap_names(heads: int, features: int) -> list[str]:
+    """m_h_f, q_h_k for h <= k, b_h, counted from 1."""
+    m = [f"m_{h}_{f}" for h in range(1, heads + 1) for f in range(1, features + 1)]
+    q = [f"q_{h}_{k}" for h in range(1, heads + 1) for k in range(h, heads + 1)]
+    return [*m, *q, *(f"b_{h}" for h in range(1, heads + 1))]
+
+
+def trajectory_columns(heads: int, features: int) -> tuple[Column, ...]:
+    """Columns of `trajectory_rows`."""
+    meanings = {"m": "k_h.k*_f/D", "q": "k_h.k_h'/D", "b": "threshold b_h"}
+    names = overlap_names(heads, features)
+    return (
+        Column("tau", "number", "time gamma n/D"),
+        Column("risk", "number", "R = E |X_eps - X^T s|^2/D"),
+        Column("risk_err", "number", "twice the standard error of risk over node sets"),
+        Column("bayes_risk", "number", "1 - E p_eps"),
+        Column("bayes_risk_err", "number", "twice the standard error of bayes_risk"),
+        *(Column(name, "number", meanings[name[0]]) for name in names),
+        *(Column(f"{name}_err", "number", f"twice the standard error of {name}") for name in names),
+        *PROBLEM,
+        *RUN,
+    )
+
+
+def problem_values(problem: HeadsProblem) -> dict[str, Any]:
+    """The columns PROBLEM."""
+    values = {column.name: getattr(problem, column.name) for column in PROBLEM}
+    return {**values, "signal": problem.signal.label}
+
+
+def trajectory_rows(
+    trajectory: Trajectory, bayes: tuple[float, float], rtol: float, seed: int
+) -> list[dict[str, Any]]:
+    """One row for each time."""
+    t = trajectory
+    names = overlap_names(t.problem.heads, t.problem.signal.features)
+    common = {
+        "bayes_risk": bayes[0],
+        "bayes_risk_err": bayes[1],
+        **problem_values(t.problem),
+        "rate": float(t.rate),
+        "accuracy_met": t.accuracy_met,
+        "rtol": rtol,
+        "nodes": t.samples,
+        "seed": seed,
+        "version": __version__,
+    }
+    columns = [column.name for column in trajectory_columns(t.problem.heads, t.problem.signal.features)]
+    rows = []
+    for i, tau in enumerate(t.tau):
+        row = {"tau": float(tau), "risk": float(t.risk[i]), "risk_err": float(t.risk_err[i]), **common}
+        row |= zip(names, flat(t.m[i], t.q[i], t.b[i]), strict=True)
+        row |= zip((f"{name}_err" for name in names), flat(t.m_err[i], t.q_err[i], t.b_err[i]), strict=True)
+        rows.append({name: row[name] for name in columns})
+    return rows
+
+
+def flat(m: np.ndarray, q: np.ndarray, b: np.ndarray) -> tuple[float, ...]:
+    """The numbers in the order of `overlap_names`."""
+    heads = len(b)
+    upper = (float(q[h, k]) for h in range(heads) for k in range(h, heads))
+    return (*map(float, m.ravel()), *upper, *map(float, b))
+
+
+RATES = (
+    Column("norm", "number", "the state has r = norm^2 I above the fixed point"),
+    Column("mode", "text", "feature (growth of m_hf over h) or spectrum (over m, c and b)"),
+    Column("index", "integer", "feature f, or rank in the spectrum, from 1"),
+    Column("rate", "number", "growth rate of the mode per unit of tau under gradient flow"),
+    Column("rate_err", "number", "error bound of rate, two standard errors"),
+    Column("variance", "number", "Var theta_f; null in the spectrum"),
+    Column("escape_time", "number", "log(sqrt(D))/rate; inf where the rate is not positive; null in the spectrum"),
+    Column("dimension", "number", "the D of escape_time"),
+    Column("risk", "number", "risk of the state"),
+    Column("residual", "number", "largest |dm/dtau|, |dc/dtau| at the state"),
+    *PROBLEM,
+    Column("version", "text", "version of the package"),
+)
+
+
+def escape_rows(problem: HeadsProblem, found: Escape, dimension: float, norm: float) -> list[dict[str, Any]]:
+    """One row for each feature, then one for each mode of the spectrum."""
+    common = {
+        "norm": norm,
+        "dimension": float(dimension),
+        "risk": found.risk,
+        "residual": found.residual,
+        **problem_values(problem),
+        "version": __version__,
+    }
+    rows = []
+    for f, rate in enumerate(found.feature_rates):
+        row = {"mode": "feature", "index": f + 1, "rate": float(rate), "rate_err": float(found.feature_rates_err[f])}
+        row |= {"variance": float(found.variances[f]), "escape_time": float(found.times[f])}
+        rows.append(row)
+    for i, rate in enumerate(found.spectrum):
+        rows.append({"mode": "spectrum", "index": i + 1, "rate": float(rate), "rate_err": found.spectrum_err})
+    return [{column.name: {**common, **row}.get(column.name) for column in RATES} for row in rows]

@@ -1,0 +1,119 @@
+"""The generated averages against a brute-force sympy loss, finite differences and symmetry."""
+
+import numpy as np
+import pytest
+import sympy
+
+from replica.heads.averages import Averages
+from replica.heads.problem import ACTIVATIONS, HeadsProblem
+from replica.heads.signals import Gaussian, flipped, onehot
+from replica.lowering import heads as lowering
+
+H, L = 2, 3
+
+
+def _explicit(activation, weight):
+    """rho = 1/2 sum_l (s_l - delta_l0)^2 written out for two heads and three tokens, and all its derivatives."""
+    chi = [[sympy.Symbol(f"chi_{h}_{l}") for l in range(L)] for h in range(H)]
+    b = [sympy.Symbol(f"b_{h}") for h in range(H)]
+    u = [[sympy.exp(chi[h][l] - b[h]) for l in range(L)] for h in range(H)]
+    if activation == "bayes-softmax":
+        sizes = [sum(sum(row) for row in u)] * H
+    else:
+        sizes = [sum(row) + int(activation == "softmax-1") for row in u]
+    s = [weight * sum(u[h][l] / sizes[h] for h in range(H)) for l in range(L)]
+    rho = sum((s[l] - int(l == 0)) ** 2 for l in range(L)) / 2
+    fields = [x for row in chi for x in row]
+    return sympy.lambdify([fields, b], [rho, *(rho.diff(x) for x in fields), *(rho.diff(x) for x in b)], cse=True)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_generated_gradient_is_that_of_the_written_out_loss(activation):
+    weight = 0.5 if activation == "softmax" else 1.0
+    exact = _explicit(activation, weight)
+    module = lowering.load(activation)
+    rng = np.random.default_rng(0)
+    for size in (1.0, 10.0):
+        chi, b = size * rng.normal(size=(H, L)), rng.normal(size=H) * (activation != "softmax")
+        shares, errors, rho = np.empty((H, L)), np.empty(L), np.empty((H, L))
+        risk = module.gradient(chi, b, weight, shares, errors, rho)
+        values = np.array(exact(chi.ravel(), b), dtype=float)
+        assert risk / 2 == pytest.approx(values[0], abs=1e-13)
+        assert np.allclose(rho.ravel(), values[1 : 1 + H * L], atol=1e-12)
+        if activation != "softmax":
+            assert np.allclose(-rho.sum(axis=1), values[1 + H * L :], atol=1e-12)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_extreme_fields_stay_finite(activation):
+    module = lowering.load(activation)
+    chi = np.array([[800.0, -800.0, 0.0], [-900.0, -900.0, -900.0]])
+    shares, errors, rho = np.empty((2, 3)), np.empty(3), np.empty((2, 3))
+    assert np.isfinite(module.gradient(chi, np.zeros(2), 0.5, shares, errors, rho))
+    assert np.isfinite(rho).all()
+    assert shares[0].tolist() == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("signal", [flipped(5.0, 2), onehot(3.0, 2)], ids=["symmetric", "biased"])
+def test_gradients_are_derivatives_of_the_discretised_risk(activation, signal):
+    problem = HeadsProblem(signal, activation, 3, 4)
+    averages = Averages(problem, 64, 2, seed=3)
+    rng = np.random.default_rng(5)
+    point = {"m": rng.normal(size=(3, 2)), "c": rng.normal(size=(3, 2)), "b": rng.normal(size=3)}
+    if activation == "softmax":
+        point["b"][:] = 0.0
+    exact = averages(**point)
+    for name, value in point.items():
+        for index in range(value.size):
+            moved = []
+            for sign in (1, -1):
+                shifted = value.copy()
+                shifted.flat[index] += sign * 1e-5
+                moved.append(averages(**{**point, name: shifted}).risk / 2)
+            assert (moved[0] - moved[1]) / 2e-5 == pytest.approx(getattr(exact, name).flat[index], abs=1e-9)
+
+
+def test_noise_matrix_is_the_mean_of_outer_products():
+    problem = HeadsProblem(Gaussian((3.0,)), "softmax-1", 2, 3)
+    averages = Averages(problem, 32, 1, seed=0)
+    m, c, b = np.array([[1.0], [-0.5]]), np.array([[0.3], [0.7]]), np.array([0.2, 1.0])
+    total, risk = np.zeros((2, 2)), 0.0
+    exact = _numpy_rho(b)
+    for zeta, xi, theta in zip(averages.zeta, averages.xi, averages.theta, strict=True):
+        for s_zeta in (1, -1):
+            for s_xi in (1, -1):
+                chi = s_zeta * m @ zeta.T + s_xi * c @ xi.T
+                chi[:, 0] += s_zeta * m @ theta
+                one, rho = exact(chi)
+                risk += one
+                total += rho @ rho.T
+    found = averages(m, c, b, noise=True)
+    assert found.risk == pytest.approx(risk / 128, rel=1e-12)
+    assert np.allclose(found.noise, total / 128, rtol=1e-12)
+
+
+def _numpy_rho(b):
+    def rho(chi):
+        u = np.exp(chi - b[:, None])
+        shares = u / (1 + u.sum(axis=1, keepdims=True))
+        errors = shares.sum(axis=0) - np.eye(chi.shape[1])[0]
+        return (errors**2).sum(), shares * (errors - (shares * errors).sum(axis=1, keepdims=True))
+
+    return rho
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_unspecialised_point_is_fixed_to_the_last_bit(activation):
+    problem = HeadsProblem(flipped(6.0, 2), activation, 3, 4)
+    found = Averages(problem, 32, 3, seed=0)(np.zeros((3, 2)), 0.3 * np.eye(3), np.zeros(3))
+    assert np.abs(found.m).max() < 1e-17
+    assert np.abs(found.c).max() > 1e-3
+
+
+def test_result_does_not_depend_on_threads():
+    problem = HeadsProblem(Gaussian((3.0,)), "bayes-softmax", 2, 3)
+    point = (np.array([[1.0], [-0.5]]), np.eye(2), np.zeros(2))
+    one, four = (Averages(problem, 64, 2, seed=0, threads=threads)(*point) for threads in (1, 4))
+    assert one.risk == four.risk
+    assert np.array_equal(one.m, four.m)

@@ -1,0 +1,69 @@
+"""The commands: their files, their exit codes, their one-line refusals."""
+
+import csv
+
+import pytest
+from click.testing import CliRunner
+from replica_cli.heads import heads
+
+from replica.errors import InvalidProblem
+from replica.heads.table import RATES, trajectory_columns
+
+RUN = ["run", "--signal", "flipped:nu=6", "--heads", "2", "--length", "3", "--time", "4", "--points", "5"]
+
+
+def _rows(path):
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_run_writes_the_trajectory(tmp_path):
+    path = tmp_path / "run.csv"
+    result = CliRunner().invoke(heads, [*RUN, "--rate", "0.5", "--output", str(path)])
+    assert result.exit_code == 0, result.output
+    rows = _rows(path)
+    assert list(rows[0]) == [column.name for column in trajectory_columns(2, 1)]
+    assert [float(row["tau"]) for row in rows] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert all(0 < float(row["risk_err"]) <= 1e-3 * float(row["risk"]) for row in rows)
+    assert float(rows[0]["bayes_risk"]) < float(rows[0]["risk"])
+
+
+def test_run_says_when_the_accuracy_is_not_met():
+    result = CliRunner().invoke(heads, [*RUN, "--rtol", "1e-9", "--max-samples", "256"])
+    assert result.exit_code == 3
+    assert "less accurate" in result.output
+    assert "m_2_1" in result.output
+
+
+def test_rates_lists_features_and_spectrum(tmp_path):
+    path = tmp_path / "rates.csv"
+    arguments = ["rates", "--signal", "gaussian:8,3", "--heads", "2", "--samples", "128", "--output", str(path)]
+    assert CliRunner().invoke(heads, arguments).exit_code == 0
+    rows = _rows(path)
+    assert list(rows[0]) == [column.name for column in RATES]
+    features = [row for row in rows if row["mode"] == "feature" and row["norm"] == "0.0"]
+    assert [row["variance"] for row in features] == ["8.0", "3.0"]
+    assert float(features[0]["escape_time"]) < float(features[1]["escape_time"])
+    assert sum(row["mode"] == "spectrum" for row in rows) == 2 * (4 + 4)
+    table = CliRunner().invoke(heads, arguments[:-2])
+    assert "spectrum" in table.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "--signal", "flipped:nu=x"],
+        [*RUN, "--time", "0"],
+        [*RUN, "--time", "inf"],
+        [*RUN, "--dimension", "0"],
+        [*RUN, "--norm", "-1"],
+        [*RUN, "--activation", "relu"],
+        [*RUN, "--max-samples", "100"],
+        [*RUN, "--output", "/nowhere/run.csv"],
+        ["rates", "--signal", "flipped:nu=6", "--norm", "-1"],
+    ],
+)
+def test_bad_input_is_refused(arguments):
+    result = CliRunner().invoke(heads, arguments)
+    assert isinstance(result.exception, InvalidProblem), result.output
+    assert "\n" not in str(result.exception)
