@@ -12,6 +12,7 @@ COMMANDS = {
     "flow": ("flow:flow", "Value-softmax gradient flow: why attention polarises."),
     "erm": ("erm:erm", "Experiment: minimise the empirical risk on random data."),
     "heads": ("heads:heads", "Several heads: specialisation, optimal risks, pruning."),
+    "sweep": ("sweep:sweep", "Solve a grid of problems along alpha, into a CSV; survives being killed."),
     "derive": ("derive:derive", "Print the self-consistency equations that the solver uses."),
 }
 

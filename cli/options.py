@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from replica.errors import InvalidProblem
+from replica.models.checks import parse_number
 from replica.registry import ACTIVATIONS, DATA_MODELS, ESTIMATORS, load
 
 if TYPE_CHECKING:
@@ -24,14 +24,7 @@ class Number(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        text = str(value).strip()
-        try:
-            result = float(text)
-        except ValueError:
-            self.fail(f"{text!r} is not a number; allowed: a number such as 0.5 or 1e-3", param, ctx)
-        if math.isinf(result) and "inf" not in text.lower():
-            self.fail(f"{text!r} overflows; write inf if infinity is meant", param, ctx)
-        return result
+        return parse_number(param.name if param else "value", str(value).strip())
 
 
 NUMBER = Number()
@@ -85,7 +78,7 @@ estimator_option = click.option(
     help="What to predict; repeatable.  [default: all]",
 )
 
-solver_options = _stack(
+iteration_options = _stack(
     click.option(
         "--init",
         type=click.Choice(["informed", "uninformed", "both"]),
@@ -94,18 +87,22 @@ solver_options = _stack(
         help="Where the iteration starts.",
     ),
     click.option(
+        "--damping", type=NUMBER, default=0.0, show_default=True, help="Weight of the old iterate, 0 <= d < 1."
+    ),
+    click.option(
+        "--accelerate/--no-accelerate", default=True, show_default=True, help="Anderson and Newton, or plain damping."
+    ),
+)
+
+solver_options = _stack(
+    iteration_options,
+    click.option(
         "--rtol",
         type=NUMBER,
         help="Relative error asked of test_risk.  [default: 1e-4 for softmax at L = 2, else 1e-3]",
     ),
     click.option(
         "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of random integration nodes."
-    ),
-    click.option(
-        "--damping", type=NUMBER, default=0.0, show_default=True, help="Weight of the old iterate, 0 <= d < 1."
-    ),
-    click.option(
-        "--accelerate/--no-accelerate", default=True, show_default=True, help="Anderson and Newton, or plain damping."
     ),
 )
 

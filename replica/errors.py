@@ -21,6 +21,10 @@ class OutputError(ReplicaError):
     """A file could not be written; nothing was changed on disk."""
 
 
+class WorkerError(ReplicaError):
+    """Workers of a sweep died or could not be reached; finished lines are in its journal."""
+
+
 class ConvergenceError(ReplicaError):
     """The iteration did not reach its tolerance; the last state is in `.solution`."""
 

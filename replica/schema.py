@@ -39,7 +39,7 @@ def _columns() -> tuple[Column, ...]:
         Column("init", text, "starts that reached this fixed point, joined by +"),
         Column("branch", integer, "rank among the distinct fixed points, 0 the best"),
         Column("selected", flag, "whether this row is the prediction"),
-        Column("status", text, "converged, max_iter, stalled, nonfinite, out_of_domain"),
+        Column("status", text, "converged, max_iter, stalled, nonfinite, out_of_domain, failed"),
         Column("message", text, "what a reader should know about this row"),
     ]
     overlaps = [

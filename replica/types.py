@@ -22,6 +22,7 @@ class Status(StrEnum):
     STALLED = "stalled"
     NONFINITE = "nonfinite"
     OUT_OF_DOMAIN = "out_of_domain"
+    FAILED = "failed"  # the solver raised an error; the message says which
 
 
 class Overlaps(NamedTuple):

@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 def to_json(rows: Iterable[Row]) -> str:
     """Strict JSON: a list of flat objects, infinities as the string "inf", missing values null."""
-    objects = [{name: _json_value(value) for name, value in row.items()} for row in rows]
+    objects = [{name: json_value(value) for name, value in row.items()} for row in rows]
     return json.dumps(objects, indent=1, allow_nan=False) + "\n"
 
 
@@ -27,7 +27,8 @@ def to_csv(rows: Iterable[Row], names: Sequence[str]) -> str:
     return stream.getvalue()
 
 
-def _json_value(value: Any) -> Any:
+def json_value(value: Any) -> Any:
+    """A cell as strict JSON: infinities as text, nan as None."""
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else _infinity(value)
     return value

@@ -7,6 +7,23 @@ import math
 from ..errors import InvalidProblem
 
 
+def parse_number(name: str, text: str) -> float:
+    """The number that a text from the command line or a file stands for; inf where written so, not by overflow.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the text and the reason.
+    """
+    try:
+        result = float(text)
+    except ValueError:
+        raise InvalidProblem(f"{name} = {text!r} is not a number; allowed: a number such as 0.5 or 1e-3") from None
+    if math.isinf(result) and "inf" not in text.lower():
+        raise InvalidProblem(f"{name} = {text!r} overflows; write inf if infinity is meant")
+    return result
+
+
 def number(name: str, value: object, *, minimum: float, strict: bool, infinite: bool = False, hint: str = "") -> float:
     """Return `value` as a float in [minimum, inf), or (minimum, inf) if `strict`; inf itself if `infinite`.
 

@@ -1,0 +1,130 @@
+"""`replica sweep`: a grid of problems into one CSV."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from replica.errors import InvalidProblem
+from replica.registry import ACTIVATIONS, DATA_MODELS, ESTIMATORS
+
+from .options import iteration_options
+
+GRID = {
+    "model": f"Data models.  [known: {', '.join(DATA_MODELS)}; required]",
+    "estimator": f"What to predict.  [known: {', '.join(ESTIMATORS)}; default: all]",
+    "activation": f"Attention functions.  [known: {', '.join(ACTIVATIONS)}; default: softmax]",
+    "erf-offset": "Offset c of erf attention.  [default: 0]",
+    "length": "Numbers of tokens, or one law such as 1:1,2:1,3:2; repeat for several laws.  [default: 2]",
+    "nu": "Signal strengths, inf where allowed.  [default: inf for max-slr, 2 for spiked-slr]",
+    "noise": "Standard deviation Delta of the label noise.  [default: 0]",
+    "reg": "Both ridge penalties lambda together.  [default: 1]",
+    "reg-k": "Penalty on the key vector, instead of --reg.",
+    "reg-v": "Penalty on the value vector, instead of --reg.",
+    "rtol": "Relative error asked of test_risk.  [default: chosen by problem]",
+    "seed": "Seed of random integration nodes.  [default: 0]",
+    "alpha": "Samples per dimension, alpha = N/D.  [required]",
+}
+
+
+def _grid_options(function: Any) -> Any:
+    for name, text in reversed(GRID.items()):
+        function = click.option(f"--{name}", *(["-L"] if name == "length" else []), multiple=True, help=text)(function)
+    return function
+
+
+@click.command()
+@_grid_options
+@iteration_options
+@click.option("--output", type=click.Path(path_type=Path), required=True, help="CSV file to write.")
+@click.option("--resume", is_flag=True, help="Continue the sweep that was cut off.")
+@click.option("--force", is_flag=True, help="Begin anew where files exist.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Worker processes.")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads of each worker.  [default: cores/jobs]")
+@click.option("--quiet", is_flag=True, help="No progress bar and no summary.")
+def sweep(
+    init: str,
+    damping: float,
+    accelerate: bool,
+    output: Path,
+    resume: bool,
+    force: bool,
+    jobs: int,
+    threads: int | None,
+    quiet: bool,
+    **grid: tuple[str, ...],
+) -> None:
+    """Solve the product of all lists and ranges, each alpha line up and down with warm starts.
+
+    Options of the problem take a list 1,2,4, a range START:STOP:COUNT, a range in equal ratios log:START:STOP:COUNT, or
+    several of these joined by commas. Rows have the columns of `replica solve` and the direction in `sweep`; one row
+    of each point is selected. Finished lines are kept in OUTPUT.journal.jsonl for --resume. Results do not depend on
+    --jobs or --threads. Exit code 3 if a prediction did not converge.
+
+    Example: replica sweep --model max-slr --alpha 0.5:8:30 --reg log:0.1:10:5 --output risk.csv
+    """
+    from replica.sweeps.plan import plan
+    from replica.sweeps.run import Execution, check_output, run
+
+    if output.suffix.lower() in (".json", ".txt"):
+        raise InvalidProblem(f"output = {str(output)!r}: a sweep writes CSV; allowed: a name such as risk.csv")
+    check_output(output, resume=resume, force=force)
+    given = {name: list(texts) for name, texts in grid.items() if texts}
+    solver = {"init": init, "damping": damping, "accelerate": accelerate}
+    planned = plan(given, **solver)
+    execution = Execution(jobs, threads)
+    command = _command(given, solver, output)
+    with warnings.catch_warnings(record=True) as caught, _progress(2 * planned.points, quiet) as bar:
+        warnings.simplefilter("always")
+        try:
+            rows = run(planned, execution, output, resume=resume, force=force, command=command, tick=bar.update)
+        except KeyboardInterrupt:
+            bar.close()
+            click.echo("interrupted; finished lines are kept, continue with --resume", err=True)
+            raise
+    for warning in dict.fromkeys(str(warning.message) for warning in caught):
+        click.echo(f"warning: {warning}", err=True)
+    if not quiet:
+        click.echo(f"wrote {output} ({planned.points} points, {len(rows)} rows)", err=True)
+    if _report(rows):
+        sys.exit(3)
+
+
+def _command(grid: dict[str, list[str]], solver: dict[str, Any], output: Path) -> str:
+    """The command that gives this file, whatever jobs, threads and interruptions there were."""
+    words = ["replica", "sweep"]
+    for name, texts in grid.items():
+        for text in texts:
+            words += [f"--{name.replace('_', '-')}", text]
+    words += ["--init", solver["init"], "--damping", repr(solver["damping"])]
+    words += ["--accelerate" if solver["accelerate"] else "--no-accelerate", "--output", str(output)]
+    return shlex.join(words)
+
+
+def _progress(total: int, quiet: bool) -> Any:
+    """A bar with the time left, on a terminal only."""
+    from tqdm import tqdm
+
+    return tqdm(total=total, unit="solve", disable=quiet or not sys.stderr.isatty(), smoothing=0.1)
+
+
+def _report(rows: list[list[Any]]) -> bool:
+    """Say what should not be trusted; returns whether a prediction did not converge."""
+    from replica.sweeps.lines import NAMES
+
+    status, selected, accuracy = (NAMES.index(name) for name in ("status", "selected", "accuracy_met"))
+    chosen = [row for row in rows if row[selected]]
+    failed = [row for row in chosen if row[status] != "converged"]
+    coarse = sum(row[status] == "converged" and row[accuracy] is False for row in chosen)
+    if coarse:
+        click.echo(f"warning: {coarse} predictions are less accurate than asked (accuracy_met)", err=True)
+    message = NAMES.index("message")
+    for (kind, text), count in Counter((row[status], row[message]) for row in failed).most_common(5):
+        click.echo(f"warning: {count} points: {kind}: {text}", err=True)
+    return bool(failed)

@@ -1,0 +1,1 @@
+"""Sweeps over grids of problems: planning, continuation along alpha, a journal that survives, workers, tables."""
