@@ -68,7 +68,5 @@ def _stability(stable: bool | None) -> str:
 def _trust(row: Row) -> str:
     accuracy = {True: "accuracy met", False: "ACCURACY NOT MET", None: "accuracy unknown"}[row["accuracy_met"]]
     residual = "-" if row["residual"] is None else f"{row['residual']:.1e}"
-    return (
-        f"{row['status']}, {accuracy} (rtol {row['rtol']:g}); residual {residual}, {row['iterations']} map evaluations, "
-        f"{row['nodes']} nodes\n  {row['method']}; seed {row['seed']}"
-    )
+    cost = f"residual {residual}, {row['iterations']} map evaluations, {row['nodes']} nodes"
+    return f"{row['status']}, {accuracy} (rtol {row['rtol']:g}); {cost}\n  {row['method']}; seed {row['seed']}"

@@ -75,7 +75,9 @@ def fixed_points(
     if init not in INITS:
         raise InvalidProblem(f"init = {init!r} is unknown; known: {', '.join(INITS)}")
     if problem.is_population:
-        raise InvalidProblem("alpha = inf is the population limit, which bayes does not have yet; allowed: alpha finite")
+        raise InvalidProblem(
+            "alpha = inf is the population limit, which bayes does not have yet; allowed: alpha finite"
+        )
     found: list[_Run] = []
     for name in ("given",) if start is not None else INITS[init]:
         run = _Run(problem, rtol, seed, {"damping": damping, "accelerate": accelerate})

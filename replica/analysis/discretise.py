@@ -35,10 +35,21 @@ class Ladder:
         return self._channels[level]
 
 
+def check_pair(problem: Problem) -> None:
+    """Refuse a problem that the scalar channel does not cover.
+
+    Raises
+    ------
+    InvalidProblem
+    """
+    if not (problem.length.fixed == 2 and isinstance(problem.activation, Softmax)):
+        name = problem.activation.name
+        raise InvalidProblem(
+            f"activation = {name} at L = {problem.length} has no equations yet; allowed: softmax at L = 2"
+        )
+
+
 def ladder(problem: Problem, *, seed: int, threads: int | None) -> Ladder:
     """The levels of nodes suited to the problem."""
-    if problem.length.fixed == 2 and isinstance(problem.activation, Softmax):
-        return Ladder(len(PairChannel.steps), 1e-4, 5, lambda level: PairChannel(problem, level, threads))
-    raise InvalidProblem(
-        f"activation = {problem.activation.name} at L = {problem.length} cannot be solved yet; allowed: softmax at L = 2"
-    )
+    check_pair(problem)
+    return Ladder(len(PairChannel.steps), 1e-4, 5, lambda level: PairChannel(problem, level, threads))

@@ -220,9 +220,7 @@ def solve(
     return FixedPoint(x, averages, status, message, float(np.max(np.abs(move))), evolution.calls - first)
 
 
-def _newton(
-    evolution: StateEvolution, x: np.ndarray, averages: ChannelAverages, move: np.ndarray
-) -> np.ndarray | None:
+def _newton(evolution: StateEvolution, x: np.ndarray, averages: ChannelAverages, move: np.ndarray) -> np.ndarray | None:
     slope, _ = jacobian(evolution, x, averages)
     close = np.max(np.abs(move)) < 1e-5
     if not np.isfinite(slope).all() or (np.max(np.abs(np.linalg.eigvals(slope))) > 0.97 and not close):

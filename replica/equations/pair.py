@@ -24,68 +24,57 @@ y, w_1, w_2, k_1, k_2 = sympy.symbols("y omega_v1 omega_v2 omega_k1 omega_k2", r
 
 @dataclass(frozen=True)
 class PairChannel:
-    """Everything about the scalar channel that is lowered, in terms of (x_A, x_R; x_delta, delta) and the overlaps.
+    """Everything about the scalar channel that is lowered or printed.
+
+    `objective`, `residual`, `preimage` and `response` are in terms of the token fields y, omega_v1, ...; `reduced`
+    writes the fields through standard normals and overlaps.
 
     Attributes
     ----------
-    system : EquationSystem
     law : PairLaw
         Law of delta_0.
     fields : dict
-        The Gaussian fields in terms of standard normals.
+        The Gaussian fields in terms of (x_A, x_R, x_delta) and the overlaps.
+    objective : Expr
+        The Moreau objective as a function of delta, values eliminated.
     potential : Expr
-        F(delta), the Moreau objective without the quadratic term.
+        F(delta), the objective without its quadratic term.
     preimage : Expr
         T(delta), the delta_0 whose stationary point is delta.
     residual : Expr
         y - f at the proximal point.
-    attention : Expr
-        sigma_1 at the field delta_0.
-    attention_square : Expr
-        |sigma|^2 at the field delta_0.
     response : dict
         kk, kv, vv, cross: the sums over tokens of products of d g/d omega that enter the replicon
         (theory.md section 8).
     """
 
-    system: EquationSystem
     law: PairLaw
     fields: dict[sympy.Symbol, sympy.Expr]
+    objective: sympy.Expr
     potential: sympy.Expr
     preimage: sympy.Expr
     residual: sympy.Expr
-    attention: sympy.Expr
-    attention_square: sympy.Expr
     response: dict[str, sympy.Expr]
+
+    def reduced(self, expression: sympy.Expr) -> sympy.Expr:
+        """The expression with every field written through standard normals and overlaps."""
+        return expression.xreplace(self.fields)
+
+    @property
+    def system(self) -> EquationSystem:
+        """The energy and its stationarity."""
+        integrand = self.law.weight * Moreau(self.reduced(self.objective), delta)
+        return stationarity(GaussianAverage(integrand, x_A, x_R, x_delta))
 
 
 def build(problem: Problem) -> PairChannel:
     """Derive the channel of `problem` (softmax, L = 2, a data model with a pair law)."""
     law = problem.data.pair_law(m_k, q_k, NU, x_delta)
-    sigma = (sigmoid(delta), sigmoid(-delta))
-    fields = _fields(law)
-    residual, envelope = _eliminate_values(problem, sigma)
-    objective = envelope + (delta - (k_1 - k_2)) ** 2 / (4 * V_k)
-
-    def reduced(expression: sympy.Expr) -> sympy.Expr:
-        return expression.xreplace(fields)
-
-    channel = GaussianAverage(law.weight * Moreau(reduced(objective), delta), x_A, x_R, x_delta)
+    residual, potential = _eliminate_values(problem, (sigmoid(delta), sigmoid(-delta)))
+    objective = potential + (delta - (k_1 - k_2)) ** 2 / (4 * V_k)
     delta_0 = sympy.Symbol("delta_0", real=True)
-    stationary = objective.subs(k_1, delta_0 + k_2).diff(delta)
-    preimage = sympy.solve(stationary, delta_0)[0]
-    at_field = (sigmoid(fields[k_1]), sigmoid(-fields[k_1]))
-    return PairChannel(
-        system=stationarity(channel),
-        law=law,
-        fields=fields,
-        potential=reduced(envelope),
-        preimage=reduced(preimage),
-        residual=reduced(residual),
-        attention=at_field[0],
-        attention_square=at_field[0] ** 2 + at_field[1] ** 2,
-        response={name: reduced(value) for name, value in _response(objective).items()},
-    )
+    (preimage,) = sympy.solve(objective.xreplace({k_1: delta_0 + k_2}).diff(delta), delta_0)
+    return PairChannel(law, _fields(law), objective, potential, preimage, residual, _response(objective))
 
 
 def _fields(law: PairLaw) -> dict[sympy.Symbol, sympy.Expr]:

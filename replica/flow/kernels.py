@@ -216,9 +216,7 @@ def descend(steps, lr, stop, loss, kind, tied, W, A, target, design, conditioned
     The residual is that of the iterate before its step; `stop` < 0 never stops early.
     """
     for step in range(steps):
-        _, residual, gamma = velocity(
-            loss, kind, tied, W, A, target, design, conditioned, axis, dW, dA, work
-        )
+        _, residual, gamma = velocity(loss, kind, tied, W, A, target, design, conditioned, axis, dW, dA, work)
         if not math.isfinite(gamma):
             return step, NONFINITE
         if residual <= stop:

@@ -38,22 +38,25 @@ def source(problem: Problem) -> str:
     import sympy
 
     from ..equations import erm, pair
+    from ..equations.functions import sigmoid
     from ..equations.nodes import at_prox
     from .printer import assignments, function, hoist
 
     channel = pair.build(problem)
+    reduced, weight = channel.reduced, channel.law.weight
     inner = (pair.x_delta, pair.delta)
     integrand = channel.system.channel.integrand
-    weight = channel.law.weight
+    potential, preimage = reduced(channel.potential), reduced(channel.preimage)
+    first, second = (sigmoid(sign * channel.fields[pair.k_1]) for sign in (1, -1))
+    basic = {"F": potential, "T": preimage, "T1": preimage.diff(pair.delta)}
     terms = {
         "envelope": at_prox(integrand),
         **{f"d_{overlap}": at_prox(integrand.diff(overlap)) for overlap in erm.OVERLAPS},
-        "train_loss": weight * channel.residual**2 / 2,
+        "train_loss": weight * reduced(channel.residual) ** 2 / 2,
         "norm": weight,
     }
-    stability = {name: weight * value for name, value in channel.response.items()}
-    observables = {"attention": weight * channel.attention, "attention_square": weight * channel.attention_square}
-    basic = {"F": channel.potential, "T": channel.preimage, "T1": channel.preimage.diff(pair.delta)}
+    stability = {name: weight * reduced(value) for name, value in channel.response.items()}
+    observables = {"attention": weight * first, "attention_square": weight * (first**2 + second**2)}
     groups = {
         "potential": basic,
         "channel": terms,

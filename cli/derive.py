@@ -1,0 +1,44 @@
+"""`replica derive`: the equations that the solver uses."""
+
+from __future__ import annotations
+
+import click
+
+from replica.registry import ACTIVATIONS, load
+
+from .options import data_model, length_option, model_option, nu_option
+
+
+@click.command()
+@model_option
+@click.option("--activation", type=click.Choice(list(ACTIVATIONS)), default="softmax", show_default=True)
+@length_option
+@nu_option
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "latex", "source"]),
+    default="text",
+    show_default=True,
+    help="Readable text, LaTeX, or the generated numba source.",
+)
+def derive(model: str, activation: str, length: str, nu: float | None, format_: str) -> None:
+    """Print the self-consistency equations, derived from the energy by sympy.
+
+    Example: replica derive --model spiked-slr --activation softmax
+    """
+    from replica.analysis.discretise import check_pair
+    from replica.models.problem import Problem
+
+    problem = Problem(
+        data=data_model(model, nu), activation=load(ACTIVATIONS, "activation", activation)(), length=length
+    )
+    check_pair(problem)
+    if format_ == "source":
+        from replica.lowering.pair import source
+
+        click.echo(source(problem), nl=False)
+        return
+    from replica.equations.describe import describe, to_latex, to_text
+
+    click.echo((to_text if format_ == "text" else to_latex)(describe(problem)), nl=False)
