@@ -13,7 +13,6 @@ in sigma . z, so there is no duality gap and the root is the global minimum.
 
 import math
 
-import numpy as np
 from numba import njit
 
 

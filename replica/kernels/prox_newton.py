@@ -7,12 +7,11 @@ Everything is scaled by V_k: with F the first term of Phi the gradient is (chi -
 I + V_k F'' = diag(D) + U C U^T with at most three columns. A Levenberg shift mu keeps the model positive definite, and
 a step is taken only if Phi falls (near round-off, where Phi says nothing: if the gradient falls).
 
-Rows of work: 0, 1 derivatives of phi at the point evaluated last; 3 gradient; 4 D; 5-7 columns of U; 8 step; 9 trial point.
+Rows of work: 0, 1 derivatives of phi where evaluated last; 3 gradient; 4 D; 5-7 columns of U; 8 step; 9 trial point.
 """
 
 import math
 
-import numpy as np
 from numba import njit
 
 DENSE = 6
@@ -22,7 +21,7 @@ GRADIENT_TOLERANCE = 2e-14
 
 @njit(nogil=True, error_model="numpy")
 def small_cholesky(matrix, size, floor):
-    """Lower Cholesky factor in place. A pivot <= floor * (its diagonal entry): False if floor = 0, else a zero column."""
+    """Lower Cholesky factor in place. A pivot <= floor * its diagonal: False if floor = 0, else a zero column."""
     for j in range(size):
         diagonal = matrix[j, j]
         for k in range(j):

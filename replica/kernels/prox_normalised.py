@@ -12,7 +12,6 @@ c = omega_v + 2 V_v r sigma and n = 1 + V_v |sigma|^2 the first term F of Phi ha
 
 import math
 
-import numpy as np
 from numba import njit
 
 STARTS = 4
@@ -51,21 +50,27 @@ def prox_curvature(chi, omega_k, omega_v, y, V_k, V_v, sigma, r, rows, small):
     """Scaled gradient and Hessian after `prox_value`: (rank, largest residual, its natural scale)."""
     length = chi.shape[0]
     squares = 0.0
-    f = 0.0
     size_r = abs(y)
+    top = 0
     for l in range(length):
         squares += sigma[l] * sigma[l]
-        f += sigma[l] * omega_v[l]
         size_r += sigma[l] * abs(omega_v[l])
+        if sigma[l] > sigma[top]:
+            top = l
     size_r /= 1.0 + V_v * squares
-    f_twice = f + 2.0 * V_v * r * squares
-    f += V_v * r * squares
+    # measured from the leading token, z - f keeps its relative precision when the attention is nearly all there
+    f = 0.0
+    f_twice = 0.0
+    for l in range(length):
+        rise = V_v * r * (sigma[l] - sigma[top])
+        f += sigma[l] * (omega_v[l] - omega_v[top] + rise)
+        f_twice += sigma[l] * (omega_v[l] - omega_v[top] + 2.0 * rise)
     weight = V_v * r * r
     residual = 0.0
     scale = 0.0
-    size_f = abs(f)
     for l in range(length):
-        z = omega_v[l] + V_v * r * sigma[l]
+        rise = V_v * r * (sigma[l] - sigma[top])
+        z = omega_v[l] - omega_v[top] + rise
         pull = -r * sigma[l] * (z - f)
         d = pull - weight * sigma[l] * sigma[l]
         slope = rows[0, l]
@@ -74,9 +79,10 @@ def prox_curvature(chi, omega_k, omega_v, y, V_k, V_v, sigma, r, rows, small):
         rows[4, l] = 1.0 + V_k * (slope * slope * d + rows[1, l] * pull)
         rows[5, l] = slope * d
         rows[6, l] = slope * sigma[l]
-        rows[7, l] = slope * sigma[l] * (omega_v[l] + 2.0 * V_v * r * sigma[l] - f_twice)
+        rows[7, l] = slope * sigma[l] * (z + rise - f_twice)
         residual = max(residual, abs(gradient))
-        scale = max(scale, abs(chi[l]) + abs(omega_k[l]), V_k * size_r * abs(slope) * sigma[l] * (abs(z) + size_f))
+        rounding = size_r * abs(z - f) + abs(r) * (abs(z) + abs(f))
+        scale = max(scale, abs(chi[l]) + abs(omega_k[l]), V_k * abs(slope) * sigma[l] * rounding)
     C = small[0]
     C[0, 0] = 0.0
     C[0, 1] = -V_k
@@ -210,13 +216,18 @@ def normalised_start(omega_k, token, margin, chi):
 
 @njit(nogil=True, error_model="numpy")
 def normalised_field(omega_v, V_v, sigma, r, rows, g_k):
-    """g_k = r J^T z after `prox_value`."""
+    """g_k = r J^T z after `prox_value`, with z - f as in `prox_curvature`."""
     length = sigma.shape[0]
+    top = 0
+    for l in range(length):
+        if sigma[l] > sigma[top]:
+            top = l
     f = 0.0
     for l in range(length):
-        f += sigma[l] * (omega_v[l] + V_v * r * sigma[l])
+        g_k[l] = omega_v[l] - omega_v[top] + V_v * r * (sigma[l] - sigma[top])
+        f += sigma[l] * g_k[l]
     for l in range(length):
-        g_k[l] = r * rows[0, l] * sigma[l] * (omega_v[l] + V_v * r * sigma[l] - f)
+        g_k[l] = r * rows[0, l] * sigma[l] * (g_k[l] - f)
 
 
 @njit(nogil=True, error_model="numpy")

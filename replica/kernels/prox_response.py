@@ -13,7 +13,6 @@ U C U^T of at most three columns: with e = y - sigma.z = r and w = grad(sigma.z)
 
 import math
 
-import numpy as np
 from numba import njit
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from prox_module import Prox
+
+from tests.kernels.prox_module import Prox
 
 
 def dense_response(name, omega_k, omega_v, y, V_k, V_v, step=1e-4):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dense_response import dense_response, response_from_dense
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from prox_module import Prox, reduced_energy, sigma
 from scipy.optimize import minimize
+
+from tests.kernels.dense_response import dense_response, response_from_dense
+from tests.kernels.prox_module import Prox, reduced_energy, sigma
 
 NAMES = ("linear", "linear-centred", "softmax", "softplus")
 ALWAYS_GLOBAL = ("linear", "linear-centred")
@@ -40,7 +41,6 @@ def jacobian(name, chi):
 
 def assert_stationary(p):
     """The value is Phi(chi), r and g_k are what they say, and chi = omega_k + V_k g_k to round-off."""
-    length = len(p.chi)
     energy = reduced_energy(p.name, p.chi, p.omega_k, p.omega_v, p.y, p.V_k, p.V_v)
     assert p.converged
     assert p.moreau == pytest.approx(energy, rel=1e-9, abs=1e-13)
@@ -76,12 +76,12 @@ def best_of_scipy(p, seed, starts=12):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(seed=seeds, length=lengths, log_vk=log_v, log_vv=log_v, log_k=log_size, log_w=log_size)
 def test_point_is_stationary_and_not_beaten(name, seed, length, log_vk, log_vv, log_k, log_w):
     p = Prox(name, *draw(seed, length, log_k, log_w), 10**log_vk, 10**log_vv)
     assert_stationary(p)
-    assert p.moreau <= best_of_scipy(p, seed, starts=3) * (1.0 + 1e-7) + 1e-12
+    assert p.moreau <= best_of_scipy(p, seed, starts=2) * (1.0 + 1e-7) + 1e-12
     if name in ALWAYS_GLOBAL:
         assert p.is_global
 
@@ -157,7 +157,7 @@ def test_one_token_is_ridge_regression_on_the_value(name):
 
 @pytest.mark.parametrize("name", ALWAYS_GLOBAL)
 def test_linear_on_the_sphere_of_degenerate_minima(name):
-    """omega with no component along the unstable direction: the minimisers form a sphere and one of them is returned."""
+    """omega with no component along the unstable direction: the minimisers form a sphere and one is returned."""
     length, V_k, V_v = 3, 2.0, 0.5
     b = np.array([0.3, -0.2, -0.1])
     a = -np.sqrt(V_k / V_v) * b
@@ -180,7 +180,7 @@ def test_response_against_differences_of_the_point(name, length):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_response_trace_against_stein(name):
-    """At L = 40, where the dense matrix is out of reach of differences: E tr dg/domega = E g . x / s for omega ~ s x."""
+    """At L = 40: E tr dg/domega = E g . x / s for omega ~ s x."""
     rng = np.random.default_rng(0)
     length, count, V_k, V_v = 40, 4000, 0.3, 0.5
     gap = []
