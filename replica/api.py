@@ -21,7 +21,7 @@ def solve(
     accelerate: bool = True,
     threads: int | None = None,
 ) -> Solution:
-    """The ERM prediction: the replica-symmetric fixed point of lowest objective (theory.md section 4; arXiv 2509.21936).
+    """The ERM prediction: the fixed point of lowest objective (arXiv 2509.21936; theory.md section 4).
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def overlap_chart() -> Chart:
 
 
 def starting_point(problem: Problem, init: str) -> np.ndarray:
-    """Overlaps near the teacher (informed), or nearly orthogonal to it (uninformed; exactly so is a symmetric point)."""
+    """Overlaps near the teacher (informed) or nearly orthogonal to it (uninformed; exactly is a symmetric point)."""
     m = 0.95 if init == "informed" else 0.02
     V_k, V_v = 1.0 / (problem.reg_k + problem.alpha / 4), 1.0 / (problem.reg_v + problem.alpha / 2)
     q = 1.0 if init == "informed" else 0.5
@@ -254,7 +254,7 @@ class _Path:
         )
 
     def errors(self) -> dict[str, float]:
-        """Differences to the previous level, with a share of the one before: they estimate the coarser level's error."""
+        """Differences to the previous level, whose error they estimate, and a share of the differences before."""
         last = self.states[-1]
         floor = {name: (abs(last.sums.norm - 1.0) + TOLERANCE) * (1.0 + abs(v)) for name, v in last.numbers.items()}
         if len(self.states) < 2:
