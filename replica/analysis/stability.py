@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .channels import StabilitySums
+
+if TYPE_CHECKING:
+    from .erm import Equations, State
 
 # jumps matter when the perturbation that they sustain exceeds this share of q_k
 JUMP_SHARE = 0.01
@@ -39,7 +46,7 @@ class _Measure:
     jump_strength: float
 
 
-def replicon_of(overlaps: np.ndarray, alpha: float, sums) -> float:
+def replicon_of(overlaps: np.ndarray, alpha: float, sums: StabilitySums) -> float:
     """Spectral radius of the perturbation operator T on the manifold M: a 2x2 block on (C_kk, C_vv) and C_kv."""
     V_k, V_v = overlaps[2], overlaps[5]
     block = alpha * np.array([[V_k**2 * sums.kk, V_k**2 * sums.kv], [V_v**2 * sums.kv, V_v**2 * sums.vv]])
@@ -48,7 +55,7 @@ def replicon_of(overlaps: np.ndarray, alpha: float, sums) -> float:
     return float(max(largest, abs(alpha * V_k * V_v * sums.cross)))
 
 
-def _measure(equations, state) -> _Measure:
+def _measure(equations: Equations, state: State) -> _Measure:
     x, alpha = state.result.x, equations.problem.alpha
     sums = equations.channel.stability(equations.parameters(x))
     prox_jump = -alpha * sums.jump / x[2] / state.conjugates[2]
@@ -60,7 +67,7 @@ def _range(values: list[float]) -> float:
     return max(values) - min(values)
 
 
-def assess(equations_at, level: int, cap: int, state) -> Verdict:
+def assess(equations_at: Callable[[int], Equations], level: int, cap: int, state: State) -> Verdict:
     """Measure on the nodes of `level` and of the level before; where the proximal point jumps up to `cap`. Judge by the
     range of the last three values.
 

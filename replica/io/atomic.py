@@ -19,9 +19,9 @@ def check_writable(path: Path) -> None:
         If the folder is missing or not writable, or the path is a folder.
     """
     folder = path.parent
-    if path.is_dir():
+    if os.path.isdir(path):  # not Path.is_dir, which raises on names that are too long
         raise InvalidProblem(f"output = {str(path)!r} is a folder; give the name of a file")
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise InvalidProblem(f"output = {str(path)!r}: the folder {str(folder)!r} does not exist; create it first")
     try:
         descriptor, probe = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.")

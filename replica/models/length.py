@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,18 +28,19 @@ class LengthLaw:
     weights: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        total = math.fsum(self.weights) if self.weights else 0.0
         if not self.support or len(self.support) != len(self.weights):
             raise InvalidProblem(f"length: an empty or ragged law; expected {_FORMAT}")
         for length, weight in zip(self.support, self.weights, strict=True):
             if not isinstance(length, int) or isinstance(length, bool) or length < 1:
                 raise InvalidProblem(f"length: {length!r} is not a number of tokens; expected {_FORMAT}")
-            if not (isinstance(weight, float | int) and 0 < weight < math.inf):
-                raise InvalidProblem(f"length: weight {weight!r} of L={length} is not positive; expected {_FORMAT}")
+            if not (isinstance(weight, float | int) and 0 < weight <= sys.float_info.max):
+                raise InvalidProblem(f"length: weight {weight!r} of L={length} is not positive and finite; expected {_FORMAT}")
         if len(set(self.support)) != len(self.support):
             raise InvalidProblem(f"length: a length appears twice in {self.support}; expected {_FORMAT}")
+        total = sum(map(float, self.weights))  # a plain sum overflows to inf, where fsum raises
         if not total < math.inf:
-            raise InvalidProblem("length: the weights overflow; expected finite weights")
+            raise InvalidProblem("length: the sum of the weights overflows; expected finite weights")
+        total = math.fsum(self.weights)
         order = sorted(range(len(self.support)), key=self.support.__getitem__)
         object.__setattr__(self, "support", tuple(self.support[i] for i in order))
         object.__setattr__(self, "weights", tuple(float(self.weights[i]) / total for i in order))
