@@ -34,7 +34,9 @@ class LengthLaw:
             if not isinstance(length, int) or isinstance(length, bool) or length < 1:
                 raise InvalidProblem(f"length: {length!r} is not a number of tokens; expected {_FORMAT}")
             if not (isinstance(weight, float | int) and 0 < weight <= sys.float_info.max):
-                raise InvalidProblem(f"length: weight {weight!r} of L={length} is not positive and finite; expected {_FORMAT}")
+                raise InvalidProblem(
+                    f"length: weight {weight!r} of L={length} is not positive and finite; expected {_FORMAT}"
+                )
         if len(set(self.support)) != len(self.support):
             raise InvalidProblem(f"length: a length appears twice in {self.support}; expected {_FORMAT}")
         total = sum(map(float, self.weights))  # a plain sum overflows to inf, where fsum raises

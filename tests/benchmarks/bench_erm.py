@@ -92,7 +92,10 @@ def test_alpha_curve_of_50_points(benchmark):
     assert all(point.converged for point in benchmark.pedantic(curve, rounds=1))
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["solve", "--model", "spiked-slr", "--alpha", "2", "--estimator", "erm"]])
+SOLVE = ["solve", "--model", "spiked-slr", "--alpha", "2", "--estimator", "erm"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], SOLVE])
 def test_command(benchmark, arguments):
     command = [sys.executable, "-m", "replica_cli.main", *arguments]
     benchmark(subprocess.run, command, check=True, capture_output=True)

@@ -35,7 +35,7 @@ def test_error_bars_cover_the_reference_at_ordinary_accuracy(solved, reference):
 
 
 def test_objective_is_loss_plus_penalty(solved, reference):
-    """objective = train_loss + sum_a lambda_a q_a/(2 alpha): an identity of the fixed point, exact on every node set."""
+    """objective = train_loss + sum_a lambda_a q_a/(2 alpha), exactly, on every node set."""
     problem = reference.problem
     (solution,) = solved(problem, rtol=1e-6)
     o = solution.overlaps
@@ -52,9 +52,7 @@ def test_solution_is_consistent(solved, reference):
         (problem.reg_v, o.m_v, o.q_v, o.V_v, hat.m_hat_v, hat.q_hat_v, hat.V_hat_v),
     ):
         scale = 1 / (reg + V_hat)
-        np.testing.assert_allclose(
-            [m, q, V], [m_hat * scale, (m_hat**2 + q_hat) * scale**2, scale], rtol=0, atol=1e-8
-        )
+        np.testing.assert_allclose([m, q, V], [m_hat * scale, (m_hat**2 + q_hat) * scale**2, scale], rtol=0, atol=1e-8)
         assert 0 < m * m < q
     assert solution.cos_k == pytest.approx(o.m_k / math.sqrt(o.q_k))
     assert 0.5 < solution.attention_relevant < 1

@@ -31,7 +31,17 @@ def test_json_values():
 
 
 def test_csv_values():
-    row = {"a": math.inf, "b": -math.inf, "c": math.nan, "d": 0.1, "e": True, "f": False, "g": None, "h": 3, "i": 'x,"y"'}
+    row = {
+        "a": math.inf,
+        "b": -math.inf,
+        "c": math.nan,
+        "d": 0.1,
+        "e": True,
+        "f": False,
+        "g": None,
+        "h": 3,
+        "i": 'x,"y"',
+    }
     header, line, end = to_csv([row], list(row)).split("\n")
     assert header == "a,b,c,d,e,f,g,h,i"
     assert line == 'inf,-inf,,0.1,true,false,,3,"x,""y"""'

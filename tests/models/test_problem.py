@@ -19,7 +19,13 @@ pytestmark = pytest.mark.nojit
 
 def test_defaults():
     problem = Problem(data=SpikedSLR())
-    assert (problem.alpha, str(problem.length), problem.noise, problem.reg_k, problem.reg_v) == (1.0, "2", 0.0, 1.0, 1.0)
+    assert (problem.alpha, str(problem.length), problem.noise, problem.reg_k, problem.reg_v) == (
+        1.0,
+        "2",
+        0.0,
+        1.0,
+        1.0,
+    )
     assert problem.data.nu == 2.0
     assert MaxSLR().nu == math.inf
     assert problem.activation.name == "softmax"
@@ -54,12 +60,12 @@ def test_must_be_finite(name):
 
 @pytest.mark.parametrize("value", [-0.1, -math.inf, math.nan, "0"])
 def test_noise_must_not_be_negative(value):
-    with pytest.raises(InvalidProblem, match="noise = .*allowed: noise >= 0"):
+    with pytest.raises(InvalidProblem, match=r"noise = .*allowed: noise >= 0"):
         Problem(data=SpikedSLR(), noise=value)
 
 
 def test_zero_regularisation_says_how_to_extrapolate():
-    with pytest.raises(InvalidProblem, match="reg_v = 0 is zero; .*extrapolate"):
+    with pytest.raises(InvalidProblem, match=r"reg_v = 0 is zero; .*extrapolate"):
         Problem(data=SpikedSLR(), reg_v=0.0)
 
 
@@ -71,12 +77,12 @@ def test_alpha_may_be_infinite_and_says_so():
 @pytest.mark.parametrize("kind", [SpikedSLR, MaxSLR])
 @pytest.mark.parametrize("value", [-1e-9, math.nan, "2", None, False])
 def test_nu(kind, value):
-    with pytest.raises(InvalidProblem, match="nu = .*allowed: nu >= 0"):
+    with pytest.raises(InvalidProblem, match=r"nu = .*allowed: nu >= 0"):
         kind(nu=value)
 
 
 def test_spiked_nu_must_be_finite():
-    with pytest.raises(InvalidProblem, match="nu = inf is not finite; .*max-slr"):
+    with pytest.raises(InvalidProblem, match=r"nu = inf is not finite; .*max-slr"):
         SpikedSLR(nu=math.inf)
 
 
