@@ -12,10 +12,13 @@ import click
 
 from replica.errors import InvalidProblem
 
+from .heads_evidence import check, emerge, simulate
+from .heads_options import dimension_option, norm_option, problem_options, progress_on, seed_option, start_options
 from .options import NUMBER
 from .output import check_output, emit, output_options
 
 if TYPE_CHECKING:
+    from replica.heads.flow import Trajectory
     from replica.heads.problem import HeadsProblem
 
 
@@ -24,87 +27,63 @@ def heads() -> None:
     """Several heads on the single-location model: how they specialise, what they reach, what can be pruned."""
 
 
-def _problem_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of the problem; the command receives it as `problem`."""
+heads.add_command(simulate)
+heads.add_command(check)
+heads.add_command(emerge)
+
+
+def _flow_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of an integration; the command receives them as `settings`."""
 
     @functools.wraps(function)
-    def call(activation: str, n_heads: int, length: int, signal: str, weight: str, thresholds: str, **rest: Any) -> Any:
-        from replica.heads.problem import HeadsProblem
-        from replica.heads.signals import parse
-
-        return function(
-            problem=HeadsProblem(parse(signal), activation, n_heads, length, weight or "", thresholds or ""), **rest
-        )
+    def call(**options: Any) -> Any:
+        names = ("rate", "time", "points", "spacing", "dimension", "norm", "threshold", "seed", "rtol", "max_samples",
+                 "method", "threads")  # fmt: skip
+        return function(settings={name: options.pop(name) for name in names}, **options)
 
     options = (
-        click.option("--activation", default="softmax", show_default=True, help="softmax, softmax-1, bayes-softmax."),
-        click.option("--heads", "n_heads", type=int, default=4, show_default=True, help="Number of heads H."),
-        click.option("--length", type=int, default=4, show_default=True, help="Number of tokens L."),
-        click.option(
-            "--signal",
-            required=True,
-            help="flipped:nu=6[,features=2], onehot:nu=6[,features=2], gaussian:8,3[;mean=1,0] or discrete:FILE "
-            "(CSV with header weight,theta_1,..,theta_F).",
-        ),
-        click.option("--weight", help="Head weight: mean (1/H) or sum (1).  [default: mean for softmax, else sum]"),
-        click.option("--thresholds", help="train or fixed.  [default: train; softmax has none]"),
+        click.option("--rate", type=NUMBER, default=0.0, show_default=True, help="Learning rate gamma; 0: gradient flow."),
+        click.option("--time", type=NUMBER, default=50.0, show_default=True, help="Last time tau = gamma n/D."),
+        click.option("--points", type=int, default=200, show_default=True, help="Times in the output."),
+        click.option("--spacing", type=click.Choice(["linear", "log"]), default="linear", show_default=True),
+        start_options,
+        seed_option,
+        click.option("--rtol", type=NUMBER, default=1e-3, show_default=True, help="Relative error asked of the risk."),
+        click.option("--max-samples", type=int, default=32768, show_default=True, help="Most nodes in a set."),
+        click.option("--method", default="LSODA", show_default=True, help="LSODA, BDF, Radau or RK45."),
+        click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True),
     )
     return functools.reduce(lambda inner, option: option(inner), reversed(options), call)
 
 
-_seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed.")
-_dimension_option = click.option(
-    "--dimension", type=NUMBER, default=1e4, show_default=True, help="D of the start, m ~ 1/sqrt(D)."
-)
-_norm_option = click.option("--norm", type=NUMBER, default=0.1, show_default=True, help="Keys start at norm N(0, I_D).")
-_start_options = (
-    _dimension_option,
-    _norm_option,
-    click.option("--threshold", type=NUMBER, default=0.0, show_default=True, help="All b_h at the start."),
-)
+def _integrated(problem: HeadsProblem, settings: dict[str, Any]) -> Trajectory:
+    from replica.heads.flow import integrate, random_start, time_grid
+
+    tau = time_grid(settings["time"], settings["points"], settings["spacing"])
+    start = random_start(problem, *(settings[name] for name in ("dimension", "norm", "seed", "threshold")))
+    with progress_on("integrating") as progress:
+        return integrate(
+            problem,
+            start,
+            tau,
+            settings["rate"],
+            samples=min(256, settings["max_samples"]),
+            progress=progress,
+            **{name: settings[name] for name in ("rtol", "max_samples", "seed", "method", "threads")},
+        )
 
 
-def _starts(function: Callable[..., Any]) -> Callable[..., Any]:
-    return functools.reduce(lambda inner, option: option(inner), reversed(_start_options), function)
-
-
-def _progress(what: str) -> Callable[[float], None] | None:
-    """A percentage on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        return None
-    return lambda share: click.echo(f"\r{what}: {100 * share:3.0f} %", nl=False, err=True)
+def _finish(found: Trajectory, rtol: float) -> None:
+    if not found.accuracy_met:
+        click.echo(f"warning: the risk is less accurate than rtol = {rtol:g}; raise --max-samples", err=True)
+        sys.exit(3)
 
 
 @heads.command()
-@_problem_options
-@click.option("--rate", type=NUMBER, default=0.0, show_default=True, help="Learning rate gamma; 0: gradient flow.")
-@click.option("--time", type=NUMBER, default=50.0, show_default=True, help="Last time tau = gamma n/D.")
-@click.option("--points", type=click.IntRange(min=2), default=200, show_default=True, help="Times in the output.")
-@click.option("--spacing", type=click.Choice(["linear", "log"]), default="linear", show_default=True)
-@_starts
-@_seed_option
-@click.option("--rtol", type=NUMBER, default=1e-3, show_default=True, help="Relative error asked of the risk.")
-@click.option("--max-samples", type=int, default=32768, show_default=True, help="Most nodes in a set.")
-@click.option("--method", default="LSODA", show_default=True, help="LSODA, BDF, Radau or RK45.")
-@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
+@problem_options
+@_flow_options
 @output_options
-def run(
-    problem: HeadsProblem,
-    rate: float,
-    time: float,
-    points: int,
-    spacing: str,
-    dimension: float,
-    norm: float,
-    threshold: float,
-    seed: int,
-    rtol: float,
-    max_samples: int,
-    method: str,
-    threads: int,
-    output: Path | None,
-    format_: str | None,
-) -> None:
+def run(problem: HeadsProblem, settings: dict[str, Any], output: Path | None, format_: str | None) -> None:
     """Integrate the order-parameter equations of online SGD, or of gradient flow.
 
     Exit code 3 if the risk is less accurate than --rtol.
@@ -112,42 +91,48 @@ def run(
     Example: replica heads run --heads 4 --length 4 --signal flipped:nu=6 --rate 0.5 --time 50 --output run.csv
     """
     from replica.heads.bayes import bayes_risk
-    from replica.heads.flow import integrate, random_start, time_grid
     from replica.heads.table import trajectory_rows
 
     from .heads_table import trajectory_table
 
     format_ = check_output(output, format_)
-    tau = time_grid(time, points, spacing)
-    start = random_start(problem, dimension, norm, seed, threshold)
-    progress = _progress("integrating")
-    found = integrate(
-        problem,
-        start,
-        tau,
-        rate,
-        rtol=rtol,
-        samples=min(256, max_samples),
-        max_samples=max_samples,
-        seed=seed,
-        method=method,
-        threads=threads,
-        progress=progress,
-    )
-    if progress:
-        click.echo("", err=True)
-    emit(trajectory_rows(found, bayes_risk(problem), rtol, seed), output, format_, trajectory_table)
-    if not found.accuracy_met:
-        click.echo(f"warning: the risk is less accurate than rtol = {rtol:g}; raise --max-samples", err=True)
-        sys.exit(3)
+    found = _integrated(problem, settings)
+    rows = trajectory_rows(found, bayes_risk(problem), settings["rtol"], settings["seed"])
+    emit(rows, output, format_, trajectory_table)
+    _finish(found, settings["rtol"])
 
 
 @heads.command()
-@_problem_options
-@_dimension_option
-@_norm_option
+@problem_options
+@_flow_options
+@output_options
+def stages(problem: HeadsProblem, settings: dict[str, Any], output: Path | None, format_: str | None) -> None:
+    """Integrate as `run` does and list the descents between plateaus: when, how far, which feature.
+
+    Example: replica heads stages --activation bayes-softmax --signal "gaussian:16,6" --time 120
+    """
+    from replica.heads.stages import stages as find
+    from replica.heads.table import STAGES, complete
+
+    from .heads_table import listing
+
+    format_ = check_output(output, format_)
+    found = _integrated(problem, settings)
+    rows = [{"stage": i, **vars(stage)} for i, stage in enumerate(find(found.tau, found.risk, found.m), start=1)]
+    if not rows:
+        raise InvalidProblem(f"no stage begins and ends before time = {settings['time']:g}; allowed: a longer --time")
+    names = ("stage", "begin", "tau", "end", "risk_before", "risk_after", "feature")
+    common = {"rate": settings["rate"], "seed": settings["seed"]}
+    emit(complete(rows, STAGES, problem, **common), output, format_, listing(names))
+    _finish(found, settings["rtol"])
+
+
+@heads.command()
+@problem_options
+@dimension_option
+@norm_option
 @click.option("--samples", type=int, default=4096, show_default=True, help="Nodes in a set, a power of two.")
-@_seed_option
+@seed_option
 @output_options
 def rates(
     problem: HeadsProblem,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .table import with_error
+
+if TYPE_CHECKING:
+    from replica.heads.check import Comparison
 
 Row = dict[str, Any]
 _SHOWN = 12
@@ -56,4 +59,24 @@ def rates_table(rows: Sequence[Row]) -> str:
         lines += ["", f"r = {norm:g}^2 I: risk {here[0]['risk']:.6g}, residual {here[0]['residual']:.1e}"]
         lines += columns(features, ["index", "variance", "rate", "escape_time"])
         lines.append(f"spectrum (+- {spectrum[0]['rate_err']:.1e}): " + " ".join(f"{r['rate']:.4g}" for r in spectrum))
+    return "\n".join(lines) + "\n"
+
+
+def listing(names: Sequence[str]) -> Callable[[Sequence[Row]], str]:
+    """A table of the columns `names`, under the problem."""
+
+    def table(rows: Sequence[Row]) -> str:
+        return "\n".join([_problem(rows[0]), "", *columns(rows, names)]) + "\n"
+
+    return table
+
+
+def check_table(rows: Sequence[Row], found: Comparison) -> str:
+    """The limit line by line, then how the gap shrinks."""
+    limit = [row for row in rows if row["dimension"] == float("inf")]
+    lines = [_problem(rows[0]), "", "gap extrapolated to D = inf:"]
+    lines += columns(limit, ["tau", "quantity", "theory", "gap", "z"])
+    lines += ["", "root mean square gap of the overlaps of a run:"]
+    lines += [f"  D = {size:<8d} {spread:.5f}" for size, spread in zip(found.dimensions, found.spread, strict=True)]
+    lines.append(f"  falls as D^-{found.order:.2f}; largest |z| of the limit {found.worst:.1f}")
     return "\n".join(lines) + "\n"

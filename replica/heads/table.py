@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from .escape import Escape
     from .flow import Trajectory
+    from .simulation import Runs
 
 PROBLEM = (
     Column("activation", "text", "softmax, softmax-1 or bayes-softmax"),
@@ -111,17 +113,95 @@ RATES = (
     Column("version", "text", "version of the package"),
 )
 
+CHECK = (
+    Column("dimension", "number", "D of the runs; inf is the extrapolation of the gap by a + b/D"),
+    Column("tau", "number", "time gamma n/D"),
+    Column("quantity", "text", "risk, m_h_f, q_h_k or b_h"),
+    Column("theory", "number", "value from the equations"),
+    Column("theory_err", "number", "twice its standard error"),
+    Column("simulation", "number", "mean over runs"),
+    Column("gap", "number", "simulation - theory"),
+    Column("gap_err", "number", "one standard error of gap"),
+    Column("z", "number", "gap/gap_err"),
+    *PROBLEM,
+    Column("rate", "number", "learning rate gamma"),
+    Column("seeds", "integer", "runs for each D"),
+    Column("seed", "integer", "seed of the seeds"),
+    Column("version", "text", "version of the package"),
+)
+EMERGENCE = (
+    Column("dimension", "integer", "D"),
+    Column("feature", "integer", "feature f, from 1"),
+    Column("variance", "number", "Var theta_f"),
+    Column("rate", "number", "escape rate of the feature at the unspecialised point with r = norm^2 I"),
+    Column("rate_err", "number", "error bound of rate"),
+    Column("predicted", "number", "log(sqrt(D))/rate; the emergence time up to a constant"),
+    Column("equations", "number", "mean time at which the equations bring max_h |m_hf| to half its last value"),
+    Column("equations_err", "number", "twice its standard error, mostly from the random starts"),
+    Column("simulated", "number", "the same in online SGD from the same starts"),
+    Column("simulated_err", "number", "twice its standard error"),
+    Column("difference", "number", "mean of simulated - equations, run by run"),
+    Column("difference_err", "number", "twice its standard error"),
+    Column("seen", "integer", "runs in which both saw the feature emerge"),
+    *PROBLEM,
+    Column("sgd_rate", "number", "learning rate gamma"),
+    Column("norm", "number", "keys start at norm N(0, I_D)"),
+    Column("seed", "integer", "seed of the seeds"),
+    Column("version", "text", "version of the package"),
+)
+STAGES = (
+    Column("stage", "integer", "rank in time, from 1"),
+    Column("begin", "number", "time of the slowest moment before"),
+    Column("tau", "number", "time of the fastest descent"),
+    Column("end", "number", "time of the slowest moment after"),
+    Column("risk_before", "number", "risk at begin"),
+    Column("risk_after", "number", "risk at end"),
+    Column("feature", "integer", "feature whose largest overlap grew most"),
+    *PROBLEM,
+    Column("rate", "number", "learning rate gamma"),
+    Column("seed", "integer", "seed of the start"),
+    Column("version", "text", "version of the package"),
+)
+
+
+def simulation_columns(heads: int, features: int) -> tuple[Column, ...]:
+    """Columns of `simulation_rows`."""
+    return (
+        Column("run_seed", "integer", "seed of the run"),
+        Column("tau", "number", "time gamma n/D"),
+        Column("risk", "number", "mean of |X_eps - X^T s|^2/D over fresh samples"),
+        *(Column(name, "number", "as in a trajectory, measured") for name in overlap_names(heads, features)),
+        Column("dimension", "integer", "D"),
+        Column("rate", "number", "learning rate gamma"),
+        Column("test", "integer", "fresh samples behind each risk"),
+        *PROBLEM,
+        Column("version", "text", "version of the package"),
+    )
+
+
+def simulation_rows(runs: Runs, seeds: Iterable[int], test: int) -> list[dict[str, Any]]:
+    """One row for each run and time."""
+    names = overlap_names(runs.problem.heads, runs.problem.signal.features)
+    rows = []
+    for s, seed in enumerate(seeds):
+        for t, tau in enumerate(runs.tau):
+            row = {"run_seed": seed, "tau": float(tau), "risk": float(runs.risk[s, t])}
+            rows.append(row | dict(zip(names, flat(runs.m[s, t], runs.q[s, t], runs.b[s, t]), strict=True)))
+    columns = simulation_columns(runs.problem.heads, runs.problem.signal.features)
+    return complete(rows, columns, runs.problem, dimension=runs.dimension, rate=runs.rate, test=test)
+
+
+def complete(
+    rows: Iterable[dict[str, Any]], columns: tuple[Column, ...], problem: HeadsProblem, **common: Any
+) -> list[dict[str, Any]]:
+    """The rows with every column in order: their own values, `common`, and those of the problem."""
+    shared = {**problem_values(problem), "version": __version__, **common}
+    return [{column.name: {**shared, **row}.get(column.name) for column in columns} for row in rows]
+
 
 def escape_rows(problem: HeadsProblem, found: Escape, dimension: float, norm: float) -> list[dict[str, Any]]:
     """One row for each feature, then one for each mode of the spectrum."""
-    common = {
-        "norm": norm,
-        "dimension": float(dimension),
-        "risk": found.risk,
-        "residual": found.residual,
-        **problem_values(problem),
-        "version": __version__,
-    }
+    common = {"norm": norm, "dimension": float(dimension), "risk": found.risk, "residual": found.residual}
     rows = []
     for f, rate in enumerate(found.feature_rates):
         row = {"mode": "feature", "index": f + 1, "rate": float(rate), "rate_err": float(found.feature_rates_err[f])}
@@ -129,4 +209,4 @@ def escape_rows(problem: HeadsProblem, found: Escape, dimension: float, norm: fl
         rows.append(row)
     for i, rate in enumerate(found.spectrum):
         rows.append({"mode": "spectrum", "index": i + 1, "rate": float(rate), "rate_err": found.spectrum_err})
-    return [{column.name: {**common, **row}.get(column.name) for column in RATES} for row in rows]
+    return complete(rows, RATES, problem, **common)

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from replica_cli.heads import heads
 
 from replica.errors import InvalidProblem
-from replica.heads.table import RATES, trajectory_columns
+from replica.heads.table import CHECK, EMERGENCE, RATES, simulation_columns, trajectory_columns
 
 RUN = ["run", "--signal", "flipped:nu=6", "--heads", "2", "--length", "3", "--time", "4", "--points", "5"]
 
@@ -49,6 +49,30 @@ def test_rates_lists_features_and_spectrum(tmp_path):
     assert "spectrum" in table.output
 
 
+def test_stages_are_listed():
+    arguments = ["stages", "--signal", "flipped:nu=16", "--heads", "2", "--time", "30", "--rtol", "1e-2"]
+    result = CliRunner().invoke(heads, arguments)
+    assert result.exit_code == 0, result.output
+    assert "risk_before" in result.output
+    assert isinstance(CliRunner().invoke(heads, [*arguments, "--time", "0.1"]).exception, InvalidProblem)
+
+
+def test_evidence_commands_write_their_columns(tmp_path):
+    common = ["--signal", "flipped:nu=6", "--heads", "2", "--length", "3", "--time", "1", "--points", "3"]
+    for name, columns, more in (
+        ("simulate", simulation_columns(2, 1), ["--dimension", "40", "--seeds", "2"]),
+        ("check", CHECK, ["--dimensions", "40,80", "--seeds", "4"]),
+        ("emerge", EMERGENCE, ["--dimensions", "40,80", "--seeds", "2"]),
+    ):
+        path = tmp_path / f"{name}.csv"
+        result = CliRunner().invoke(heads, [name, *common, *more, "--output", str(path)])
+        assert result.exit_code == 0, result.output
+        rows = _rows(path)
+        assert list(rows[0]) == [column.name for column in columns]
+        assert CliRunner().invoke(heads, [name, *common, *more]).exit_code == 0
+    assert len(_rows(tmp_path / "simulate.csv")) == 2 * 3
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -61,6 +85,9 @@ def test_rates_lists_features_and_spectrum(tmp_path):
         [*RUN, "--max-samples", "100"],
         [*RUN, "--output", "/nowhere/run.csv"],
         ["rates", "--signal", "flipped:nu=6", "--norm", "-1"],
+        ["simulate", "--signal", "flipped:nu=6", "--dimension", "3"],
+        ["check", "--signal", "flipped:nu=6", "--dimensions", "a,b"],
+        ["emerge", "--signal", "flipped:nu=6", "--dimensions", "100"],
     ],
 )
 def test_bad_input_is_refused(arguments):
