@@ -42,7 +42,7 @@ def _flow_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(settings={name: options.pop(name) for name in names}, **options)
 
     options = (
-        click.option("--rate", type=NUMBER, default=0.0, show_default=True, help="Learning rate gamma; 0: gradient flow."),
+        click.option("--rate", type=NUMBER, default=0.0, show_default=True, help="Learning rate; 0: gradient flow."),
         click.option("--time", type=NUMBER, default=50.0, show_default=True, help="Last time tau = gamma n/D."),
         click.option("--points", type=int, default=200, show_default=True, help="Times in the output."),
         click.option("--spacing", type=click.Choice(["linear", "log"]), default="linear", show_default=True),
