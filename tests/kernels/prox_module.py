@@ -14,6 +14,17 @@ from scipy.special import erf
 from replica.kernels.prox import prox_files, prox_work
 
 HEAD = "import math\nimport numpy as np\nfrom numba import njit\n\n"
+BLOCK = """
+@njit(nogil=True)
+def prox_block(omega_k, omega_v, y, V_k, V_v, chi, sigma, g_k, rows, small):
+    proved = 0
+    for i in range(omega_k.shape[0]):
+        r, moreau, is_global, converged = prox_point(
+            omega_k[i], omega_v[i], y[i], V_k, V_v, chi, sigma, g_k, rows, small
+        )
+        proved += is_global
+    return proved
+"""
 SCALAR = {
     "linear": ("elementwise", True, "CENTRED = False\n"),
     "linear-centred": ("centred", True, "CENTRED = True\n"),
@@ -121,7 +132,7 @@ _LOG_PHI = {
 def prox_module(name: str) -> ModuleType:
     """The compiled module of one activation."""
     combination, affine, scalar = SCALAR[name]
-    text = HEAD + scalar + "\n".join(path.read_text() for path in prox_files(combination, affine))
+    text = HEAD + scalar + "\n".join(path.read_text() for path in prox_files(combination, affine)) + BLOCK
     folder = tempfile.TemporaryDirectory()
     path = Path(folder.name) / f"prox_{name.replace('-', '_')}.py"
     path.write_text(text)

@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 from tests.kernels.dense_response import dense_response, response_from_dense
 from tests.kernels.prox_module import Prox, reduced_energy, sigma
 
-NAMES = ("linear", "linear-centred", "softmax", "softplus")
+NAMES = ("linear", "linear-centred", "softmax", "softplus", "erf", "tanh-centred")
 ALWAYS_GLOBAL = ("linear", "linear-centred")
-CONSTANT_AT_ONE = ("linear-centred", "softmax", "softplus")
+CONSTANT_AT_ONE = ("linear-centred", "softmax", "softplus", "tanh-centred")
 
 lengths = st.sampled_from([1, 2, 3, 5])
 seeds = st.integers(0, 2**32 - 1)
