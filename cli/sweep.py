@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 import warnings
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,7 @@ def _grid_options(function: Any) -> Any:
 @click.option("--force", is_flag=True, help="Begin anew where files exist.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Worker processes.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of each worker.  [default: cores/jobs]")
+@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers solve the lines, instead of --jobs.")
 @click.option("--quiet", is_flag=True, help="No progress bar and no summary.")
 def sweep(
     init: str,
@@ -57,6 +57,7 @@ def sweep(
     force: bool,
     jobs: int,
     threads: int | None,
+    scheduler: str | None,
     quiet: bool,
     **grid: tuple[str, ...],
 ) -> None:
@@ -65,12 +66,12 @@ def sweep(
     Options of the problem take a list 1,2,4, a range START:STOP:COUNT, a range in equal ratios log:START:STOP:COUNT, or
     several of these joined by commas. Rows have the columns of `replica solve` and the direction in `sweep`; one row
     of each point is selected. Finished lines are kept in OUTPUT.journal.jsonl for --resume. Results do not depend on
-    --jobs or --threads. Exit code 3 if a prediction did not converge.
+    --jobs, --threads or --scheduler. Exit code 3 if a prediction did not converge.
 
     Example: replica sweep --model max-slr --alpha 0.5:8:30 --reg log:0.1:10:5 --output risk.csv
     """
     from replica.sweeps.plan import plan
-    from replica.sweeps.run import Execution, check_output, run
+    from replica.sweeps.run import Execution, check_output, progress_bar, run, verdicts
 
     if output.suffix.lower() in (".json", ".txt"):
         raise InvalidProblem(f"output = {str(output)!r}: a sweep writes CSV; allowed: a name such as risk.csv")
@@ -78,9 +79,9 @@ def sweep(
     given = {name: list(texts) for name, texts in grid.items() if texts}
     solver = {"init": init, "damping": damping, "accelerate": accelerate}
     planned = plan(given, **solver)
-    execution = Execution(jobs, threads)
+    execution = Execution(jobs, threads, scheduler)
     command = _command(given, solver, output)
-    with warnings.catch_warnings(record=True) as caught, _progress(2 * planned.points, quiet) as bar:
+    with warnings.catch_warnings(record=True) as caught, progress_bar(planned, False if quiet else None) as bar:
         warnings.simplefilter("always")
         try:
             rows = run(planned, execution, output, resume=resume, force=force, command=command, tick=bar.update)
@@ -92,7 +93,11 @@ def sweep(
         click.echo(f"warning: {warning}", err=True)
     if not quiet:
         click.echo(f"wrote {output} ({planned.points} points, {len(rows)} rows)", err=True)
-    if _report(rows):
+    failed, coarse = verdicts(rows)
+    for message in (*failed, coarse):
+        if message:
+            click.echo(f"warning: {message}", err=True)
+    if failed:
         sys.exit(3)
 
 
@@ -105,26 +110,3 @@ def _command(grid: dict[str, list[str]], solver: dict[str, Any], output: Path) -
     words += ["--init", solver["init"], "--damping", repr(solver["damping"])]
     words += ["--accelerate" if solver["accelerate"] else "--no-accelerate", "--output", str(output)]
     return shlex.join(words)
-
-
-def _progress(total: int, quiet: bool) -> Any:
-    """A bar with the time left, on a terminal only."""
-    from tqdm import tqdm
-
-    return tqdm(total=total, unit="solve", disable=quiet or not sys.stderr.isatty(), smoothing=0.1)
-
-
-def _report(rows: list[list[Any]]) -> bool:
-    """Say what should not be trusted; returns whether a prediction did not converge."""
-    from replica.sweeps.lines import NAMES
-
-    status, selected, accuracy = (NAMES.index(name) for name in ("status", "selected", "accuracy_met"))
-    chosen = [row for row in rows if row[selected]]
-    failed = [row for row in chosen if row[status] != "converged"]
-    coarse = sum(row[status] == "converged" and row[accuracy] is False for row in chosen)
-    if coarse:
-        click.echo(f"warning: {coarse} predictions are less accurate than asked (accuracy_met)", err=True)
-    message = NAMES.index("message")
-    for (kind, text), count in Counter((row[status], row[message]) for row in failed).most_common(5):
-        click.echo(f"warning: {count} points: {kind}: {text}", err=True)
-    return bool(failed)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .models.data.spiked_slr import SpikedSLR
     from .models.length import LengthLaw
     from .models.problem import Problem
+    from .sweeps.arrays import to_xarray
+    from .sweeps.frame import read_csv, sweep
     from .types import Conjugates, Overlaps, Solution, Status
 
 _HOMES = {
@@ -41,7 +43,10 @@ _HOMES = {
     "Solution": "types",
     "SpikedSLR": "models.data.spiked_slr",
     "Status": "types",
+    "read_csv": "sweeps.frame",
     "solve": "api",
+    "sweep": "sweeps.frame",
+    "to_xarray": "sweeps.arrays",
 }
 
 __all__ = [*sorted(_HOMES), "__version__"]

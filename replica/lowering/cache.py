@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,8 @@ from ..errors import CacheWarning, LoweringError
 
 # what decides the text of a generated module: the symbolic side, the leaves, the lowering itself
 _SOURCES = ("models", "equations", "kernels", "lowering")
+# threads that solve at the same time must not see a module that another is still executing
+_LOADING = threading.RLock()
 
 
 def cache_directory() -> Path:
@@ -92,6 +95,11 @@ def load(stem: str, key: str, build: Callable[[], str], *, announce: bool = True
     LoweringError
         If the file cannot be written or imported.
     """
+    with _LOADING:
+        return _load(stem, key, build, announce)
+
+
+def _load(stem: str, key: str, build: Callable[[], str], announce: bool) -> ModuleType:
     digest = hashlib.sha256(f"{_fingerprint()}|{stem}|{key}".encode()).hexdigest()[:20]
     name = f"{stem}_{digest}"
     if name in sys.modules:

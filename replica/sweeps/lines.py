@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import LoweringError, OutputError
+from ..errors import LoweringError, OutputError, WorkerError
 from ..io.rows import json_value
 from ..registry import ESTIMATORS, load
 from ..schema import COLUMNS, Column
@@ -20,8 +20,6 @@ NAMES = tuple(column.name for column in SWEEP_COLUMNS)
 UP, DOWN = "up", "down"
 # two solutions closer than this in every overlap, relative to 1 + |x| and on top of their errors, are one fixed point
 _SAME = 1e-4
-# trouble of the machine, not of the point: these end the sweep instead of becoming a row
-_MACHINE_ERRORS = (OSError, MemoryError, LoweringError, OutputError)
 
 
 def solve_line(line: Line, threads: int | None = None, tick: Callable[[], None] | None = None) -> list[list[Any]]:
@@ -40,6 +38,11 @@ def solve_line(line: Line, threads: int | None = None, tick: Callable[[], None] 
         Threads for the averages; results do not depend on it.
     tick : callable, optional
         Called after every solve, two for each alpha.
+
+    Raises
+    ------
+    WorkerError, LoweringError, OutputError
+        If the machine fails: a full disk, no memory. Errors of the solver become rows.
     """
     from threadpoolctl import threadpool_limits
 
@@ -88,8 +91,11 @@ def _attempt(line: Line, alpha: float, threads: int | None, **start: Any) -> lis
             threads=threads,
             **start,
         )
-    except _MACHINE_ERRORS:
+    # trouble of the machine, not of the point, ends the sweep instead of becoming a row
+    except (LoweringError, OutputError):
         raise
+    except (OSError, MemoryError) as error:
+        raise WorkerError(f"a worker failed: {type(error).__name__}: {error}; finished lines are kept") from error
     except Exception as error:
         return [
             Solution(

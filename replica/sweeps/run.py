@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import InvalidProblem
 from ..io.atomic import check_writable, write_text
@@ -29,7 +32,7 @@ class Execution:
     threads : int or None
         Threads of each; by default the cores divided by the jobs.
     scheduler : str or None
-        Address of a Dask scheduler, instead of jobs.
+        Address of a Dask scheduler whose workers solve the lines, instead of jobs.
     """
 
     jobs: int = 1
@@ -41,9 +44,15 @@ class Execution:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int) and value >= 1):
                 raise InvalidProblem(f"{name} = {value!r} makes no sense; allowed: an integer >= 1")
+        if self.scheduler is not None and self.jobs > 1:
+            raise InvalidProblem("jobs and scheduler exclude each other: the workers of the scheduler do the work")
 
     def finished(self, lines: list[Line], tick: Tick) -> Finished:
         """Solve the lines; yields the index and the rows of each in any order."""
+        if self.scheduler is not None and lines:
+            from .cluster import cluster
+
+            return cluster(lines, self.scheduler, self.threads, tick)
         jobs = min(self.jobs, len(lines))
         threads = self.threads or max(1, default_threads() // max(jobs, 1))
         return serial(lines, threads, tick) if jobs <= 1 else processes(lines, jobs, threads, tick)
@@ -71,8 +80,28 @@ def check_output(output: Path, *, resume: bool, force: bool) -> None:
                 raise InvalidProblem(f"output: {str(path)!r} exists; continue with resume, begin anew with force")
 
 
+def progress_bar(plan: Plan, show: bool | None = None) -> Any:
+    """A bar over the solves of a plan with the time left; by default on a terminal only."""
+    from tqdm import tqdm
+
+    show = sys.stderr.isatty() if show is None else show
+    return tqdm(total=2 * plan.points, unit="solve", disable=not show, smoothing=0.1)
+
+
+def verdicts(rows: Rows) -> tuple[list[str], str]:
+    """What the reader must know: the failures among the predictions by their message, and how many are inaccurate."""
+    status, message, selected, met = (NAMES.index(name) for name in ("status", "message", "selected", "accuracy_met"))
+    chosen = [row for row in rows if row[selected]]
+    failed = Counter((row[status], row[message]) for row in chosen if row[status] != "converged")
+    coarse = sum(row[status] == "converged" and row[met] is False for row in chosen)
+    return (
+        [f"{count} of {len(chosen)} points: {kind}: {text}" for (kind, text), count in failed.most_common()],
+        f"{coarse} of {len(chosen)} predictions are less accurate than asked (accuracy_met)" if coarse else "",
+    )
+
+
 def run(
-    plan: Plan, execution: Execution, output: Path | None, *, resume: bool, force: bool, command: str, tick: Tick
+    plan: Plan, execution: Execution, output: Path | None, *, resume: bool, force: bool, command: str | None, tick: Tick
 ) -> Rows:
     """Solve a plan; returns all rows in grid order, and writes them to `output` if given.
 
@@ -84,7 +113,7 @@ def run(
     resume, force : bool
         Continue the sweep of the journal, or begin anew where files exist.
     command : str
-        For the record in FILE.meta.json.
+        For the record in FILE.meta.json; None if the sweep was not started by one.
     tick : callable
         Called once for every solve that is done, twice for each grid point; finished lines of a journal count at once.
 
@@ -96,6 +125,8 @@ def run(
         If the disk is full; the journal keeps what is finished.
     """
     if output is None:
+        if resume or force:
+            raise InvalidProblem("resume or force need an output: without one nothing is kept")
         finished: dict[int, Rows] = {}
         _solve(plan, execution, finished, finished.__setitem__, tick)
         return _in_order(plan, finished)
@@ -127,7 +158,7 @@ def _in_order(plan: Plan, finished: dict[int, Rows]) -> Rows:
     return [row for line in plan.lines for row in finished[line.index]]
 
 
-def _meta(plan: Plan, command: str, rows: int) -> str:
+def _meta(plan: Plan, command: str | None, rows: int) -> str:
     about = {
         "command": command,
         "seed": plan.options["axes"]["seed"],

@@ -72,3 +72,8 @@ def disk_is_full(problem, **options) -> list[Solution]:
 
 def refuses(problem, **options) -> list[Solution]:
     raise InvalidProblem("alpha = 1 is not to my taste; allowed: others")
+
+
+def bayes(problem, **options) -> list[Solution]:
+    found = fixed_points(problem, **options)[0]
+    return [replace(found, estimator="bayes", objective=math.nan, free_entropy=problem.alpha)]

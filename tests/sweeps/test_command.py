@@ -126,7 +126,7 @@ def test_failures_are_rows_and_exit_code_3(tmp_path, monkeypatch):
     output = tmp_path / "risk.csv"
     result = invoke(*GRID, "--output", str(output))
     assert result.exit_code == 3
-    assert "warning: 1 points: failed: ZeroDivisionError: float division by zero" in result.stderr
+    assert "warning: 1 of 4 points: failed: ZeroDivisionError: float division by zero" in result.stderr
     with output.open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert [row["status"] for row in rows if row["alpha"] == "2.0"] == ["failed", "failed"]

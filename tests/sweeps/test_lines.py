@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from replica.errors import WorkerError
 from replica.registry import ESTIMATORS
 from replica.schema import NAMES as SCHEMA
 from replica.sweeps.lines import NAMES, solve_line
@@ -88,7 +89,7 @@ def test_errors_of_the_package_become_rows(monkeypatch, estimator, name):
 
 
 def test_trouble_of_the_machine_ends_the_sweep(monkeypatch):
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(WorkerError, match="No space"):
         rows_of(monkeypatch, "disk_is_full", "1,2")
 
 
