@@ -50,7 +50,7 @@ def cluster(lines: Sequence[Line], address: str, threads: int | None, tick: Tick
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep Dask from logging whole tracebacks for workers and schedulers that go away: the caller is told in one line."""
+    """Keep Dask from logging tracebacks when workers or the scheduler go away: the caller is told in one line."""
     names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
     levels = {name: logging.getLogger(name).level for name in names}
     try:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -76,6 +79,37 @@ def test_a_killed_scheduler_is_a_clear_error_and_the_sweep_goes_on_without(tmp_p
     assert 2 <= done < 8
     assert command.sweep(output, "--resume").returncode == 0
     assert output.read_bytes() == serial_csv
+
+
+def test_the_slurm_script_of_the_readme(tmp_path, serial_csv):
+    """With stand-ins for sbatch and scancel that start and end the job on this machine."""
+    pytest.importorskip("dask_jobqueue")
+    readme = Path(__file__).parents[2] / "README.md"
+    (script,) = re.findall(r"```python\n(# slurm_sweep.py.*?)```", readme.read_text(encoding="utf-8"), re.DOTALL)
+    for old, new in (
+        ('"alpha": "0.5:8:30", "nu": "0.5:8:40"', '"alpha": "2,1", "nu": "0.5:4:8", "rtol": "1e-3"'),
+        ("jobs=20", "jobs=2"),
+    ):
+        assert old in script
+        script = script.replace(old, new)
+    (tmp_path / "slurm_sweep.py").write_text(script)
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    log = tmp_path / "jobs"
+    for name, text in {
+        "sbatch": f'bash "$1" >/dev/null 2>&1 & echo $! >> "{log}"; echo "Submitted batch job $!"',
+        "scancel": 'pkill -P "$1"; kill "$1"',
+    }.items():
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    environment = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, "slurm_sweep.py"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(log.read_text().split()) == 2
+    assert (tmp_path / "risk.csv").read_bytes() == serial_csv
 
 
 def test_no_scheduler_is_a_clear_error(tmp_path, monkeypatch):
