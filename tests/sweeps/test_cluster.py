@@ -54,6 +54,7 @@ def begun(output, address: str) -> subprocess.Popen:
     return sweep
 
 
+@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(tmp_path, serial_csv):
     output = tmp_path / "risk.csv"
     # one worker with two threads, one with one
@@ -67,6 +68,7 @@ def test_a_killed_worker_changes_nothing(tmp_path, serial_csv):
     assert output.read_bytes() == serial_csv
 
 
+@pytest.mark.slow
 def test_a_killed_scheduler_is_a_clear_error_and_the_sweep_goes_on_without(tmp_path, serial_csv):
     output = tmp_path / "risk.csv"
     with scheduler() as address, worker(address):
@@ -81,6 +83,7 @@ def test_a_killed_scheduler_is_a_clear_error_and_the_sweep_goes_on_without(tmp_p
     assert output.read_bytes() == serial_csv
 
 
+@pytest.mark.slow
 def test_the_slurm_script_of_the_readme(tmp_path, serial_csv):
     """With stand-ins for sbatch and scancel that start and end the job on this machine."""
     pytest.importorskip("dask_jobqueue")

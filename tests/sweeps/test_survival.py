@@ -36,9 +36,7 @@ def assert_group_ends(group: int) -> None:
     pytest.fail("a process outlived the sweep")
 
 
-@pytest.mark.parametrize(
-    "options", [["--threads", "2"], ["--jobs", "2"], ["--jobs", "3", "--threads", "2"]], ids=" ".join
-)
+@pytest.mark.parametrize("options", [["--threads", "2"], ["--jobs", "3", "--threads", "2"]], ids=" ".join)
 def test_bytes_do_not_depend_on_threads_or_jobs(tmp_path, serial_csv, options):
     output = tmp_path / "risk.csv"
     done = command.sweep(output, *options)
