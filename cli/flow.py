@@ -11,8 +11,9 @@ import click
 
 from replica.flow.problem import LOSSES, MAPS
 
-from .flow_table import trajectory_table
+from .flow_table import check_table, sweep_table, trajectory_table
 from .output import check_output, emit, output_options
+from .progress import progress_on
 
 
 @click.group()
@@ -49,6 +50,8 @@ plan_options = _all(
         click.option("--stop", type=float, help="Residual at which a run ends as converged."),
     ]
 )
+plot_option = click.option("--plot", type=click.Path(path_type=Path), help="Figure: .png, .svg or .pdf (extra plots).")
+SWEEP_RECORDS = 40  # only the last record is kept
 
 
 @flow.command()
@@ -61,6 +64,7 @@ plan_options = _all(
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of target, start and design.")
 @plan_options
 @click.option("--records", type=int, default=200, show_default=True, help="Times recorded, even in log(1 + t).")
+@plot_option
 @output_options
 def run(
     method: str,
@@ -69,6 +73,7 @@ def run(
     rtol: float | None,
     stop: float | None,
     records: int,
+    plot: Path | None,
     format_: str | None,
     output: Path | None,
     **problem: Any,
@@ -85,25 +90,105 @@ def run(
     from replica.flow.train import train
 
     format_ = check_output(output, format_)
-    result = train(FlowProblem(**problem), Plan(method, time, lr, records, rtol, stop), progress())
-    emit(result.trajectory(), output, format_, trajectory_table)
+    _check_plot(plot)
+    with progress_on("training") as progress:
+        result = train(FlowProblem(**problem), Plan(method, time, lr, records, rtol, stop), progress)
+    rows = result.trajectory()
+    emit(rows, output, format_, trajectory_table)
+    if plot and len(rows) > 2:
+        from replica.plots import figure
+        from replica.plots import flow as pictures
+
+        figure.save(pictures.trajectory_figure(rows), plot)
     if not result.ok:
         click.echo(f"warning: {result.status}: {result.message}", err=True)
         sys.exit(3)
 
 
-def progress() -> Callable[[float], None] | None:
-    """A percentage on stderr, on a terminal only."""
-    if not sys.stderr.isatty():
-        return None
-    shown = [-1]
+@flow.command()
+@click.option("--instances", type=int, default=5, show_default=True, help="Random instances for each statement.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the first instance.")
+@click.option("--time", type=float, default=1e6, show_default=True, help="Last time of the flow.")
+@click.option("--steps", type=int, default=100_000, show_default=True, help="Steps of descent.")
+@click.option("--lr", type=float, default=0.1, show_default=True, help="Step of descent.")
+@output_options
+def check(format_: str | None, output: Path | None, **settings: Any) -> None:
+    """Measure the theorems on random instances, for flow and descent.
 
-    def show(fraction: float) -> None:
-        percent = int(100 * fraction)
-        if percent != shown[0]:
-            shown[0] = percent
-            end = "\n" if percent >= 100 else ""
-            click.echo(f"\r{percent:3d} %", nl=False, err=True)
-            click.echo(end, nl=False, err=True)
+    Exit code 3 if a statement fails on an instance.
+    """
+    from replica.flow.theorems import check_theorems
 
-    return show
+    format_ = check_output(output, format_)
+    with progress_on("checking") as progress:
+        rows = check_theorems(**settings, progress=progress)
+    emit(rows, output, format_, check_table)
+    failed = [f"{row['check']} ({row['method']}, seed {row['worst_seed']})" for row in rows if not row["holds"]]
+    if failed:
+        click.echo(f"warning: does not hold: {', '.join(failed)}", err=True)
+        sys.exit(3)
+
+
+@flow.command()
+@click.option("--loss", default=",".join(LOSSES), show_default=True, help="Losses.")
+@click.option("--map", "map_", default=",".join(MAPS), show_default=True, help="Maps.")
+@click.option("--condition", default="1,2,5,10", show_default=True, help="square: condition numbers.")
+@click.option("--dim", default="4,8,16,32", show_default=True, help="Dimensions; tokens = dim.")
+@click.option("--seeds", type=int, default=5, show_default=True, help="Seeds 0, 1, ... of each point.")
+@start_options
+@plan_options
+@click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes; the rows do not depend on it.")
+@plot_option
+@output_options
+def sweep(
+    loss: str,
+    map_: str,
+    condition: str,
+    dim: str,
+    seeds: int,
+    method: str,
+    time: float,
+    lr: float | None,
+    rtol: float | None,
+    stop: float | None,
+    jobs: int,
+    plot: Path | None,
+    format_: str | None,
+    output: Path | None,
+    **start: Any,
+) -> None:
+    """Final polarisation over losses, maps, condition numbers and dimensions: lists or ranges, as in replica sweep.
+
+    One row for each run, failures included. Exit code 3 if a run failed or did not reach --stop.
+
+    Example: replica flow sweep --dim 8,16 --output sweep.csv --plot sweep.pdf
+    """
+    from replica.flow.plan import Plan
+    from replica.flow.sweep import problems
+    from replica.flow.sweep import sweep as run_sweep
+    from replica.sweeps.grids import integers, names, numbers
+
+    format_ = check_output(output, format_)
+    _check_plot(plot)
+    axes = names("loss", loss, LOSSES), names("map", map_, MAPS), numbers("condition", condition), integers("dim", dim)
+    plan = Plan(method, time, lr, SWEEP_RECORDS, rtol, stop)
+    with progress_on("training") as progress:
+        rows = run_sweep(problems(*axes, seeds, **start), plan, jobs, progress)
+    emit(rows, output, format_, sweep_table)
+    if plot:
+        from replica.plots import figure
+        from replica.plots import flow as pictures
+
+        figure.save(pictures.sweep_figure(rows), plot)
+    bad = [row for row in rows if row["status"] not in ("finished", "converged")]
+    if bad:
+        kinds = ", ".join(sorted({row["status"] for row in bad}))
+        click.echo(f"warning: {len(bad)} of {len(rows)} runs did not end well: {kinds}", err=True)
+        sys.exit(3)
+
+
+def _check_plot(plot: Path | None) -> None:
+    if plot:
+        from replica.plots.figure import check_figure
+
+        check_figure(plot)

@@ -51,3 +51,27 @@ def _decades(rows: Sequence[Row]) -> list[Row]:
             chosen.append(row)
             decade = here
     return chosen
+
+
+def check_table(rows: Sequence[Row]) -> str:
+    """One line for each statement and method: instances passed, the worst violation and its limit."""
+    lines = [f"{'':6}{'method':<9}{'passed':>8}{'violation':>12}{'limit':>10}  statement"]
+    for row in rows:
+        mark, passed = "ok" if row["holds"] else "FAILS", f"{row['passed']}/{row['instances']}"
+        numbers = f"{row['worst']:>12.2e}{row['limit']:>10.1e}"
+        lines.append(f"{mark:<6}{row['method']:<9}{passed:>8}{numbers}  {row['check']}: {row['statement']}")
+    return "\n".join(lines) + "\n"
+
+
+def sweep_table(rows: Sequence[Row]) -> str:
+    """One line for each run."""
+    names = ("loss_kind", "map", "condition", "dim", "seed", "residual", "max_s", "max_s_err", "status")
+    lines = ["".join(f"{name:>14}" for name in names)]
+    lines += ["".join(f"{_short(row[name]):>14}" for name in names) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -13,9 +13,10 @@ import click
 from replica.errors import InvalidProblem
 
 from .heads_evidence import check, emerge, simulate
-from .heads_options import dimension_option, norm_option, problem_options, progress_on, seed_option, start_options
+from .heads_options import dimension_option, norm_option, problem_options, seed_option, start_options
 from .options import NUMBER
 from .output import check_output, emit, output_options
+from .progress import progress_on
 
 if TYPE_CHECKING:
     from replica.heads.flow import Trajectory

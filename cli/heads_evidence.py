@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .heads_options import norm_option, problem_options, progress_on, seed_option, start_options, whole_numbers
+from .heads_options import norm_option, problem_options, seed_option, start_options, whole_numbers
 from .options import NUMBER
 from .output import check_output, emit, output_options
+from .progress import progress_on
 
 if TYPE_CHECKING:
     from replica.heads.problem import HeadsProblem

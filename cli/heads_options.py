@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -57,16 +55,6 @@ _START = (
 
 def start_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return functools.reduce(lambda inner, option: option(inner), reversed(_START), function)
-
-
-@contextlib.contextmanager
-def progress_on(what: str) -> Iterator[Callable[[float], None] | None]:
-    """A percentage on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    yield lambda share: click.echo(f"\r{what}: {100 * share:3.0f} %", nl=False, err=True)
-    click.echo("", err=True)
 
 
 def whole_numbers(name: str, text: str) -> list[int]:

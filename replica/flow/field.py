@@ -18,8 +18,7 @@ class Field:
     The live set is the only thing that changes: `turn` updates it at a corner.
     """
 
-    def __init__(self, problem: FlowProblem, setting: Setting) -> None:
-        self.problem = problem
+    def __init__(self, problem: FlowProblem, setting: Setting, rtol: float) -> None:
         self.has_kink = problem.map in HAS_KINK
         self.revives = problem.map == "l1"
         kind = MAPS.index("sum" if self.has_kink else problem.map)
@@ -33,6 +32,8 @@ class Field:
         self.start = np.concatenate([setting.W.ravel(), live, [0.0]])
         self.frozen = (live == 0.0) & self.has_kink
         smallest = min((scale for scale in (problem.scale_v, problem.scale_a) if scale), default=1.0)
+        self._noise = rtol * problem.norm**2
+        self._minimum_at_infinity = problem.loss == "logistic" or problem.temperature == 0
         self.absolute = min(ABSOLUTE, 1e-3 * smallest)  # absolute over relative tolerance
 
     def __call__(self, y: np.ndarray) -> tuple[np.ndarray, float]:
@@ -47,10 +48,10 @@ class Field:
         return float(np.min(np.where(self.frozen, np.inf, y[self._logits])))
 
     def strongest_frozen(self, y: np.ndarray) -> float:
-        """The largest force on a frozen token of l1, -1 if there is none; its zero is a corner."""
+        """The largest force above the noise on a frozen token of l1, -1 if there is none; its zero is a corner."""
         if not self.frozen.any():
             return -1.0
-        return float(np.max(np.where(self.frozen, self._free(y)[0][self._logits], -np.inf)))
+        return float(np.max(np.where(self.frozen, self._net_force(y), -np.inf)))
 
     def turn(self, y: np.ndarray, falls: bool) -> None:
         """Update the live set at a corner: a live token `falls` to rest at 0, or a frozen one rises."""
@@ -58,16 +59,23 @@ class Field:
             live = np.where(self.frozen, np.inf, y[self._logits])
             fallen = live <= max(live.min(), 0.0)  # several tokens may arrive within the rounding of one event
             y[self._logits][fallen] = 0.0
-            self.frozen |= fallen & (self._free(y)[0][self._logits] <= 0.0)
+            self.frozen |= fallen & (self._net_force(y) <= 0.0)
         else:
-            force = np.where(self.frozen, self._free(y)[0][self._logits], -np.inf)
-            self.frozen[np.argmax(force)] = False
+            self.frozen[np.argmax(np.where(self.frozen, self._net_force(y), -np.inf))] = False
 
     def recorded(self, states: np.ndarray) -> np.ndarray:
         """States (n, size) with the resting values of dead tokens put back."""
         states = np.array(states)
         states[:, self._logits] += self._resting
         return states
+
+    def _net_force(self, y: np.ndarray) -> np.ndarray:
+        """Force on the logits less what integration errors can feign, rtol times the curvature of the loss.
+
+        At rest in a minimum the force is noise, and each of its signs would be a corner.
+        """
+        out, residual = self._free(y)
+        return out[self._logits] - self._noise * (residual if self._minimum_at_infinity else 1.0)
 
     def _free(self, y: np.ndarray) -> tuple[np.ndarray, float]:
         out = np.empty_like(y)

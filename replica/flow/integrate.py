@@ -27,7 +27,7 @@ def integrate(problem: FlowProblem, plan: Plan, setting: Setting, times: np.ndar
     tokens in between. A relu token that reaches 0 is dead. For l1 the state is |A|, as the weights know no more:
     a token that reaches 0 rests there until its force turns positive (the Filippov solution of the signed flow).
     """
-    field = Field(problem, setting)
+    field = Field(problem, setting, plan.rtol)
     tau = np.log1p(times)
     # each event is a function of the state that falls through 0
     events: dict[str, Event] = {}

@@ -78,6 +78,10 @@ class FlowResult:
     @cached_property
     def scalars(self) -> dict[str, np.ndarray]:
         """Every column of MEASURES that exists for this run, as arrays over the records."""
+        with np.errstate(over="ignore", invalid="ignore"):  # the last states of a run that overflows
+            return self._measured()
+
+    def _measured(self) -> dict[str, np.ndarray]:
         s, loss, residual, gamma = self._evaluated
         token, share = measures.sink(s)
         column = np.take_along_axis(self.V, token[:, None, None], 2)[..., 0]

@@ -32,7 +32,12 @@ def check_writable(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` (UTF-8, newlines kept) to `path` through a temporary file in the same folder, fsync and rename.
+    """Write `text` (UTF-8, newlines kept) as `write_bytes` does."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content` to `path` through a temporary file in the same folder, fsync and rename.
 
     Raises
     ------
@@ -42,8 +47,8 @@ def write_text(path: Path, text: str) -> None:
     temporary = None
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         umask = os.umask(0)

@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner
 from replica_cli import main
 
+from replica.flow import theorems
+from replica.flow.problem import FlowProblem
 from replica.flow.schema import trajectory_columns
 
 
@@ -85,3 +87,54 @@ def test_help():
     shown = CliRunner().invoke(main.cli, ["flow", "--help"])
     assert shown.exit_code == 0
     assert "run" in shown.output
+
+
+def test_check_prints_a_line_for_each_statement(monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, "check", "--instances", 1, "--steps", 20_000)
+    assert code in (0, None)
+    assert out.count("ok    ") == out.count("\n") - 1 == 28
+
+
+def test_a_false_statement_is_exit_3(monkeypatch, capsys):
+    def worse(result):
+        violation, limit = theorems.sum_conserved(result)
+        return violation + 1.0, limit
+
+    false = theorems.Theorem("false", "a false claim", lambda seed: FlowProblem(seed=seed), worse)
+    monkeypatch.setattr(theorems, "THEOREMS", (false,))
+    code, out, err = call(monkeypatch, capsys, "check", "--instances", 1, "--steps", 2000)
+    assert code == 3
+    assert "FAILS" in out
+    assert "false (flow, seed 0)" in err
+
+
+def test_sweep_and_figures(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    table, picture, trace = tmp_path / "sweep.csv", tmp_path / "sweep.pdf", tmp_path / "run.svg"
+    sizes = ("--dim", "3,4", "--map", "softmax,relu", "--seeds", 1, "--time", 100)
+    code, _, _ = call(monkeypatch, capsys, "sweep", *sizes, "--output", table, "--plot", picture)
+    assert code in (0, None)
+    assert len(table.read_text().splitlines()) == 1 + 2 * 2 * (1 + 4 + 1)
+    assert picture.stat().st_size > 1000
+    assert call(monkeypatch, capsys, "run", "--time", 100, "--plot", trace)[0] in (0, None)
+    assert trace.read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("sweep", "--dim", "3,x"),
+        ("sweep", "--dim", "0"),
+        ("sweep", "--map", "max"),
+        ("sweep", "--condition", "0.1"),
+        ("sweep", "--tied"),
+        ("sweep", "--jobs", 0),
+        ("sweep", "--plot", "picture.bmp"),
+        ("run", "--plot", "/nowhere/at/all.png"),
+        ("check", "--instances", 0),
+        ("check", "--lr", "nan"),
+    ],
+    ids=str,
+)
+def test_bad_input_of_check_and_sweep(arguments, monkeypatch, capsys):
+    test_bad_input_is_one_line_and_exit_2(arguments, monkeypatch, capsys)

@@ -1,0 +1,1 @@
+"""Figures from tables. matplotlib and pandas (extra `plots`) are imported when a figure is drawn."""
