@@ -133,7 +133,7 @@ def check(format_: str | None, output: Path | None, **settings: Any) -> None:
 @click.option("--loss", default=",".join(LOSSES), show_default=True, help="Losses.")
 @click.option("--map", "map_", default=",".join(MAPS), show_default=True, help="Maps.")
 @click.option("--condition", default="1,2,5,10", show_default=True, help="square: condition numbers.")
-@click.option("--dim", default="4,8,16,32", show_default=True, help="Dimensions; tokens = dim.")
+@click.option("--dim", default="4,8,16", show_default=True, help="Dimensions; tokens = dim.")
 @click.option("--seeds", type=int, default=5, show_default=True, help="Seeds 0, 1, ... of each point.")
 @start_options
 @plan_options
