@@ -13,6 +13,7 @@ import click
 from replica.errors import InvalidProblem
 
 from .heads_evidence import check, emerge, simulate
+from .heads_optimum import optimum, prune
 from .heads_options import dimension_option, norm_option, problem_options, seed_option, start_options
 from .options import NUMBER
 from .output import check_output, emit, output_options
@@ -28,9 +29,8 @@ def heads() -> None:
     """Several heads on the single-location model: how they specialise, what they reach, what can be pruned."""
 
 
-heads.add_command(simulate)
-heads.add_command(check)
-heads.add_command(emerge)
+for _command in (simulate, check, emerge, optimum, prune):
+    heads.add_command(_command)
 
 
 def _flow_options(function: Callable[..., Any]) -> Callable[..., Any]:

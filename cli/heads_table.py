@@ -32,7 +32,7 @@ def _cell(row: Row, name: str) -> str:
     if isinstance(value, str) or value is None:
         return value or "-"
     if isinstance(value, int):
-        return str(value)
+        return str(value).lower() if isinstance(value, bool) else str(value)
     return with_error(value, row.get(f"{name}_err"))
 
 

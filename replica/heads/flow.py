@@ -207,12 +207,22 @@ def _one(averages, start, tau, rate, method, report):
     return risk, m, m @ m.transpose(0, 2, 1) + c @ c.transpose(0, 2, 1), b, result.nfev
 
 
+def check_power(name: str, value: int, least: int) -> None:
+    """Refuse a number of Sobol nodes that is not a power of two, or too small.
+
+    Raises
+    ------
+    InvalidProblem
+    """
+    if value < least or value & (value - 1):
+        raise InvalidProblem(f"{name} = {value} is not possible; allowed: a power of two >= {least}")
+
+
 def _check(problem, start, tau, rate, rtol, samples, max_samples, count, method) -> None:
     number("rate", rate, minimum=0.0, strict=False)
     number("rtol", rtol, minimum=0.0, strict=True)
-    for name, value, least in (("samples", samples, 16), ("max_samples", max_samples, samples)):
-        if value < least or value & (value - 1):
-            raise InvalidProblem(f"{name} = {value} is not possible; allowed: a power of two >= {least}")
+    check_power("samples", samples, 16)
+    check_power("max_samples", max_samples, samples)
     if count < 2:
         raise InvalidProblem(f"count = {count} gives no error estimate; allowed: count >= 2")
     if method not in METHODS:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .escape import Escape
     from .flow import Trajectory
+    from .optimum import Optimum
     from .simulation import Runs
 
 PROBLEM = (
@@ -210,3 +211,40 @@ def escape_rows(problem: HeadsProblem, found: Escape, dimension: float, norm: fl
     for i, rate in enumerate(found.spectrum):
         rows.append({"mode": "spectrum", "index": i + 1, "rate": float(rate), "rate_err": found.spectrum_err})
     return complete(rows, RATES, problem, **common)
+
+
+OPTIMUM = (
+    *PROBLEM,
+    Column("risk", "number", "least risk found, on nodes that the search has not seen"),
+    Column("risk_err", "number", "two standard errors of risk"),
+    Column("slack", "number", "risk minus its value on the nodes of the search: how far below the infimum may be"),
+    Column("spread", "number", "difference between the two best starts"),
+    Column("bayes_risk", "number", "1 - E p_eps"),
+    Column("bayes_risk_err", "number", "two standard errors of bayes_risk"),
+    Column("r_largest", "number", "largest eigenvalue of r at the optimum"),
+    Column("starts", "integer", "starts of the search"),
+    Column("nodes", "integer", "nodes of the search"),
+    Column("seed", "integer", "seed of starts and nodes"),
+    Column("version", "text", "version of the package"),
+)
+PRUNING = (
+    *PROBLEM,
+    Column("removed", "integer", "heads removed so far, the one that costs least each time"),
+    Column("heads_left", "integer", "heads left"),
+    Column("retrained", "flag", "whether the heads that are left were trained again after each removal"),
+    Column("risk", "number", "risk on fresh nodes"),
+    Column("risk_err", "number", "two standard errors of risk"),
+    Column("bayes_risk", "number", "1 - E p_eps"),
+    Column("bayes_risk_err", "number", "two standard errors of bayes_risk"),
+    Column("nodes", "integer", "nodes of the searches"),
+    Column("seed", "integer", "seed of starts and nodes"),
+    Column("version", "text", "version of the package"),
+)
+
+
+def optimum_row(found: Optimum, bayes: tuple[float, float], seed: int) -> dict[str, Any]:
+    """The row of an optimum."""
+    values = {name: getattr(found, name) for name in ("risk", "risk_err", "slack", "spread", "starts")}
+    values |= {"r_largest": found.used, "nodes": found.samples, "seed": seed}
+    values |= {"bayes_risk": bayes[0], "bayes_risk_err": bayes[1]}
+    return complete([values], OPTIMUM, found.problem)[0]

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from replica_cli.heads import heads
 
 from replica.errors import InvalidProblem
-from replica.heads.table import CHECK, EMERGENCE, RATES, simulation_columns, trajectory_columns
+from replica.heads.table import CHECK, EMERGENCE, OPTIMUM, PRUNING, RATES, simulation_columns, trajectory_columns
 
 RUN = ["run", "--signal", "flipped:nu=6", "--heads", "2", "--length", "3", "--time", "4", "--points", "5"]
 
@@ -73,6 +73,18 @@ def test_evidence_commands_write_their_columns(tmp_path):
     assert len(_rows(tmp_path / "simulate.csv")) == 2 * 3
 
 
+def test_optimum_and_prune_write_their_columns(tmp_path):
+    common = ["--signal", "flipped:nu=6", "--heads", "2", "--samples", "64", "--starts", "2"]
+    for name, columns, count in (("optimum", OPTIMUM, 1), ("prune", PRUNING, 4)):
+        path = tmp_path / f"{name}.csv"
+        assert CliRunner().invoke(heads, [name, *common, "--output", str(path)]).exit_code == 0
+        rows = _rows(path)
+        assert list(rows[0]) == [column.name for column in columns]
+        assert len(rows) == count
+        assert "bayes_risk" in rows[0]
+        assert "risk" in CliRunner().invoke(heads, [name, *common]).output
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -88,6 +100,8 @@ def test_evidence_commands_write_their_columns(tmp_path):
         ["simulate", "--signal", "flipped:nu=6", "--dimension", "3"],
         ["check", "--signal", "flipped:nu=6", "--dimensions", "a,b"],
         ["emerge", "--signal", "flipped:nu=6", "--dimensions", "100"],
+        ["optimum", "--signal", "flipped:nu=6", "--samples", "100"],
+        ["prune", "--signal", "flipped:nu=6", "--starts", "1"],
     ],
 )
 def test_bad_input_is_refused(arguments):

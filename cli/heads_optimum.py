@@ -1,0 +1,83 @@
+"""`replica heads optimum` and `prune`: what training can reach, and what the heads are worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .heads_options import problem_options, seed_option
+from .output import check_output, emit, output_options
+from .progress import progress_on
+
+if TYPE_CHECKING:
+    from replica.heads.problem import HeadsProblem
+
+_samples_option = click.option("--samples", type=int, default=4096, show_default=True, help="Nodes, a power of two.")
+_starts_option = click.option("--starts", type=int, default=8, show_default=True, help="Starts of the search.")
+
+
+@click.command()
+@problem_options
+@_samples_option
+@_starts_option
+@seed_option
+@output_options
+def optimum(
+    problem: HeadsProblem, samples: int, starts: int, seed: int, output: Path | None, format_: str | None
+) -> None:
+    """Least risk over overlaps, key noise and thresholds, beside the Bayes risk.
+
+    Example: replica heads optimum --activation softmax-1 --signal flipped:nu=16 --heads 2
+    """
+    from replica.heads.bayes import bayes_risk
+    from replica.heads.optimum import optimum as search
+    from replica.heads.table import optimum_row
+
+    from .heads_table import listing
+
+    format_ = check_output(output, format_)
+    with progress_on("searching") as progress:
+        found = search(problem, samples, starts, seed, progress)
+    names = ("risk", "slack", "spread", "bayes_risk", "r_largest")
+    emit([optimum_row(found, bayes_risk(problem), seed)], output, format_, listing(names))
+
+
+@click.command()
+@problem_options
+@click.option("--retrain/--no-retrain", default=None, help="One curve only.  [default: both]")
+@_samples_option
+@_starts_option
+@seed_option
+@output_options
+def prune(
+    problem: HeadsProblem,
+    retrain: bool | None,
+    samples: int,
+    starts: int,
+    seed: int,
+    output: Path | None,
+    format_: str | None,
+) -> None:
+    """Remove heads from the optimum one by one, the cheapest first, with and without training again.
+
+    Example: replica heads prune --activation softmax-1 --signal flipped:nu=16,features=2 --heads 8
+    """
+    from replica.heads.bayes import bayes_risk
+    from replica.heads.optimum import optimum as search
+    from replica.heads.prune import prune as remove
+    from replica.heads.table import PRUNING, complete
+
+    from .heads_table import listing
+
+    format_ = check_output(output, format_)
+    with progress_on("searching") as progress:
+        found = search(problem, samples, starts, seed, progress)
+    rows = []
+    for again in (False, True) if retrain is None else (retrain,):
+        with progress_on("pruning") as progress:
+            rows += remove(found, retrain=again, seed=seed, progress=progress)
+    bayes = dict(zip(("bayes_risk", "bayes_risk_err"), bayes_risk(problem), strict=True))
+    names = ("retrained", "removed", "heads_left", "risk")
+    emit(complete(rows, PRUNING, problem, nodes=samples, seed=seed, **bayes), output, format_, listing(names))

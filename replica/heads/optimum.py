@@ -1,0 +1,175 @@
+"""Least asymptotic risk of an activation over overlaps m, noise directions c and thresholds b."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import InvalidProblem
+from .averages import Averages, mean_and_error, replicates
+from .flow import State, check_power
+from .problem import HeadsProblem
+from .signals import Discrete
+
+_RANK = 1  # noise directions that the search may use, if noise in the fields helps at all
+_KEPT = 2  # starts that are refined on all nodes
+_CHOOSING = 2  # independent node sets that choose between candidates
+_FRESH = 8  # independent node sets that measure the risk of what was found
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best state found.
+
+    risk is measured on node sets that neither the search nor the choice has seen: unbiased for this state, hence an
+    upper bound of the infimum up to risk_err, two standard errors. `slack` is risk minus the least risk on the nodes
+    of the search, which is biased low: the infimum is not expected below risk - slack. `spread` is the difference
+    between the two best starts on the nodes of the search: whether they agree. `used` is the largest eigenvalue of r.
+    """
+
+    problem: HeadsProblem
+    state: State
+    risk: float
+    risk_err: float
+    slack: float
+    spread: float
+    used: float
+    starts: int
+    samples: int
+
+
+def optimum(
+    problem: HeadsProblem,
+    samples: int = 4096,
+    starts: int = 8,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Optimum:
+    """Minimise the risk from several starts.
+
+    One start has a head at each point of the law of theta (or at +-sqrt(nu_f) e_f) with the thresholds of the
+    posterior; the others have heads at draws of theta, stretched by a random factor.
+
+    Parameters
+    ----------
+    samples : int
+        Nodes of the search, a power of two.
+    starts : int
+        Number of starts, all tried on a quarter of the nodes; the best two are refined on all.
+
+    Raises
+    ------
+    InvalidProblem
+        If samples is not a power of two or starts < 2.
+    """
+    check_power("samples", samples, 16)
+    if starts < _KEPT:
+        raise InvalidProblem(f"starts = {starts} cannot be compared; allowed: starts >= {_KEPT}")
+    rng = np.random.default_rng([seed, 1])
+    screen = Averages(problem, max(samples // 4, 16), _RANK, seed)
+    placed = (*_placed(problem), np.zeros((problem.heads, _RANK)))
+    screened = []
+    for index in range(starts):
+        m, b, c = placed if index == 0 else (*_drawn(problem, rng), placed[2])
+        screened.append(descend(screen, m, b, c + 0.1 * rng.standard_normal(c.shape), iterations=60))
+        if progress is not None:
+            progress((index + 1) / (starts + 8 * _KEPT))
+    screened.sort(key=lambda result: result[0])
+    nodes = Averages(problem, samples, _RANK, seed + 1)
+    refined = []
+    for index, (_, *start) in enumerate(screened[:_KEPT]):
+        refined.append(descend(nodes, *start, iterations=300))
+        if progress is not None:
+            progress((starts + 8 * (index + 1)) / (starts + 8 * _KEPT))
+    refined.sort(key=lambda result: result[0])
+    # few rare nodes decide a small risk, and a search can fit them: the choice is made on others, and the posterior's
+    # own parameters are a candidate as they are
+    candidates = [placed, *(tuple(state) for _, *state in refined)]
+    m, b, c = min(candidates, key=lambda state: fresh_risk(problem, *state, samples, [seed, 2], _CHOOSING)[0])
+    risk, error = fresh_risk(problem, m, b, c, samples, [seed, 3])
+    return Optimum(
+        problem,
+        State(m, c @ c.T, b),
+        risk,
+        error,
+        risk - refined[0][0],
+        refined[1][0] - refined[0][0],
+        float((c**2).sum()),
+        starts,
+        samples,
+    )
+
+
+def descend(
+    averages: Averages, m: np.ndarray, b: np.ndarray, c: np.ndarray, iterations: int
+) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """L-BFGS on the nodes of `averages` from (m, b, c); returns the risk and (m, b, c) where it ends."""
+    from scipy.optimize import minimize
+
+    problem = averages.problem
+    cuts = np.cumsum([m.size, c.size])
+    moving = problem.thresholds == "train"
+
+    def unpack(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        parts = np.split(x, cuts)
+        return parts[0].reshape(m.shape), parts[1].reshape(c.shape), parts[2] if moving else b
+
+    def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+        g = averages(*unpack(x))
+        return g.risk / 2, np.concatenate([g.m.ravel(), g.c.ravel(), g.b if moving else []])
+
+    first = np.concatenate([m.ravel(), c.ravel(), b if moving else []])
+    # the risk may be 1e-4 with its digits still to come: stop on tiny relative progress only
+    options = {"maxiter": iterations, "ftol": 1e-13, "gtol": 1e-9, "maxcor": 20}
+    best = minimize(objective, first, jac=True, method="L-BFGS-B", options=options)
+    new_m, new_c, new_b = unpack(best.x)
+    return 2 * float(best.fun), new_m, new_b, new_c
+
+
+def fresh_risk(
+    problem: HeadsProblem,
+    m: np.ndarray,
+    b: np.ndarray,
+    c: np.ndarray,
+    samples: int,
+    seed: list[int],
+    count: int = _FRESH,
+) -> tuple[float, float]:
+    """Risk of a state on `count` node sets of their own, and two standard errors."""
+    stream = int(np.random.SeedSequence(seed).generate_state(1)[0])
+    values = np.array([nodes(m, c, b).risk for nodes in replicates(problem, samples, c.shape[1], stream, count)])
+    risk, error = mean_and_error(values)
+    return float(risk), float(error)
+
+
+def _placed(problem: HeadsProblem) -> tuple[np.ndarray, np.ndarray]:
+    """Heads at the points of the law in turn; thresholds |m_h|^2/2 - log P of the posterior."""
+    signal = problem.signal
+    if isinstance(signal, Discrete):
+        points, weights = np.array(signal.points), np.array(signal.weights)
+    else:
+        mean, covariance = signal.moments()
+        axes = np.sqrt(np.diag(covariance))[:, None] * np.eye(signal.features)
+        points = mean + np.concatenate([axes, -axes])
+        weights = np.full(len(points), 1.0 / len(points))
+    order = np.arange(problem.heads) % len(points)
+    shared = np.bincount(order, minlength=len(points))[order]  # heads at one point share its weight
+    m = points[order]
+    return m, _thresholds(problem, (m**2).sum(axis=1) / 2 - np.log(weights[order] / shared))
+
+
+def _drawn(problem: HeadsProblem, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    m = rng.uniform(0.3, 1.5) * problem.signal.sample(rng, problem.heads)
+    m = m + 0.3 * rng.standard_normal(m.shape)
+    return m, _thresholds(problem, (m**2).sum(axis=1) / 2 + np.log(problem.heads))
+
+
+def _thresholds(problem: HeadsProblem, values: np.ndarray) -> np.ndarray:
+    return values if problem.thresholds == "train" else np.zeros(problem.heads)
+
+
+def with_heads(problem: HeadsProblem, heads: int) -> HeadsProblem:
+    """The same problem with another number of heads; a mean over heads is over those that are left."""
+    return replace(problem, heads=heads)
