@@ -36,7 +36,7 @@ def processes(lines: Sequence[Line], jobs: int, threads: int | None, tick: Tick)
     WorkerError
         If a line has cost three workers.
     """
-    waiting, deaths = deque(lines), Counter()
+    waiting, deaths, ticked = deque(lines), Counter(), Counter()
     workers = [_Worker(threads) for _ in range(min(jobs, len(lines)))]
     try:
         for worker in workers:
@@ -55,7 +55,10 @@ def processes(lines: Sequence[Line], jobs: int, threads: int | None, tick: Tick)
                     worker.give(waiting)
                     continue
                 if kind == "tick":
-                    tick()
+                    worker.ticks += 1
+                    if worker.ticks > ticked[worker.line.index]:  # not again for a line that is solved again
+                        ticked[worker.line.index] += 1
+                        tick()
                 elif kind == "error":
                     raise content
                 else:
@@ -68,15 +71,15 @@ def processes(lines: Sequence[Line], jobs: int, threads: int | None, tick: Tick)
 
 
 class _Worker:
-    """A worker process, the pipe to it, and the line it is at."""
+    """A worker process, the pipe to it, the line it is at, and the solves it has reported of it."""
 
     def __init__(self, threads: int | None) -> None:
-        self._threads, self.line = threads, None
+        self._threads, self.line, self.ticks = threads, None, 0
         self._start()
 
     def give(self, waiting: deque[Line]) -> None:
         """Send the next waiting line, if there is one."""
-        self.line = waiting.popleft() if waiting else None
+        self.line, self.ticks = (waiting.popleft() if waiting else None), 0
         if self.line is not None:
             # a worker that is gone is noticed when its answer is awaited
             with contextlib.suppress(OSError):
