@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +19,8 @@ DIRECTION = Column("sweep", "text", "direction of the warm starts along alpha th
 SWEEP_COLUMNS = (*COLUMNS, DIRECTION)
 NAMES = tuple(column.name for column in SWEEP_COLUMNS)
 UP, DOWN = "up", "down"
-# two solutions closer than this in every overlap, relative to 1 + |x| and on top of their errors, are one fixed point
+# two solutions closer than this in every overlap, on top of their errors, are one fixed point; relative to |x| for the
+# responses, which tell overlaps near 1 apart, and to 1 + |x| for the rest
 _SAME = 1e-4
 
 
@@ -81,6 +83,8 @@ def _can_start(previous: Solution, alpha: float) -> bool:
 def _attempt(line: Line, alpha: float, threads: int | None, **start: Any) -> list[Solution]:
     """Solutions of one call; a failure of any kind is a row that says so, never a gap in the table."""
     problem, solver = line.at(alpha), load(ESTIMATORS, "estimator", line.estimator)
+    # not every estimator has averages worth threads
+    parallel = {"threads": threads} if "threads" in inspect.signature(solver).parameters else {}
     try:
         return solver(
             problem,
@@ -88,8 +92,8 @@ def _attempt(line: Line, alpha: float, threads: int | None, **start: Any) -> lis
             seed=line.seed,
             damping=line.damping,
             accelerate=line.accelerate,
-            threads=threads,
             **start,
+            **parallel,
         )
     # trouble of the machine, not of the point, ends the sweep instead of becoming a row
     except (LoweringError, OutputError):
@@ -144,7 +148,8 @@ def _same_point(one: Solution, other: Solution) -> bool:
         return False
     for name, x, y in zip(one.overlaps._fields, one.overlaps, other.overlaps, strict=True):
         errors = [solution.errors.get(name, 0.0) for solution in (one, other)]
-        allowed = _SAME * (1.0 + abs(y)) + sum(error for error in errors if math.isfinite(error))
+        scale = abs(y) if name.startswith("V") else 1.0 + abs(y)
+        allowed = _SAME * scale + sum(error for error in errors if math.isfinite(error))
         if x != y and abs(x - y) > allowed:
             return False
     return True

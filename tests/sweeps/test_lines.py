@@ -113,3 +113,24 @@ def test_warm_starts_reach_what_cold_ones_do():
         assert row["branch"] == 0
         assert row["test_risk"] == pytest.approx(cold.test_risk, rel=1e-7)
         assert row["m_k"] == pytest.approx(cold.overlaps.m_k, rel=1e-6)
+
+
+def test_hysteresis_of_the_hard_phase(monkeypatch):
+    """Bayes, L = 5, nu = 2, no noise: v* can be recovered from alpha = 1, is found from 1.5..1.7 (section 6)."""
+    monkeypatch.setitem(ESTIMATORS, "bayes", "replica.analysis.bayes:fixed_points")
+    (line,) = plan(
+        {"model": "spiked-slr", "estimator": "bayes", "length": 5, "nu": 2, "alpha": "0.9,1.1,1.5,1.7"}
+    ).lines
+    rows = [dict(zip(NAMES, row, strict=True)) for row in solve_line(line)]
+    assert {row["status"] for row in rows} == {"converged"}
+    recovered = [(row["sweep"], row["q_v"] == 1.0) for row in rows]
+    assert recovered == [
+        ("up", False), ("down", False),
+        ("up", False), ("down", True),
+        ("up", False), ("down", True),
+        ("up", True), ("down", True),
+    ]  # fmt: skip
+    # the prediction is the recovered branch as soon as there is one: its free entropy is infinite
+    assert [row["selected"] for row in rows] == [True, False, False, True, False, True, True, False]
+    assert [row["branch"] for row in rows] == [0, 0, 1, 0, 1, 0, 0, 0]
+    assert rows[3]["free_entropy"] == "inf"
