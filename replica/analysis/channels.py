@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..lowering import pair as pair_lowering
+from ..lowering.prior import PARAMETERS
 from ..models.problem import Problem
 from ..quadrature.blocks import map_blocks
 from ..quadrature.gaussian import even_plane
@@ -47,8 +48,10 @@ class StabilitySums:
     kk, kv, vv, cross : float
         E of sums over tokens of (dg_k/dw_k)^2, (dg_k/dw_v)^2, (dg_v/dw_v)^2, and of
         dg_k/dw_k dg_v/dw_v + dg_k/dw_v dg_v/dw_k.
-    jump, jump_square : float
-        E p(delta_0*) (delta_+ - delta_-) and the same with the square, over the jumps of the proximal point.
+    jump : float
+        Part of -E sum_l d g_k,l/d omega_k,l that comes from jumps of the proximal point (V^_k/alpha is the whole).
+    jump_square : float
+        L = 2: E p(delta_0*) (delta_+ - delta_-)^2 over the jumps; nan where the places of the jumps are not known.
     """
 
     kk: float
@@ -57,6 +60,15 @@ class StabilitySums:
     cross: float
     jump: float
     jump_square: float
+
+
+@dataclass(frozen=True)
+class Averages:
+    """All the averages of one node set: channel sums, E sigma_1 and E |sigma|^2."""
+
+    sums: ChannelSums
+    first: float
+    square: float
 
 
 class Channel(ABC):
@@ -77,6 +89,18 @@ class Channel(ABC):
     @abstractmethod
     def stability(self, par: np.ndarray) -> StabilitySums:
         """Sums for the replicon and the jumps."""
+
+    def variants(self, par: np.ndarray) -> list[list[Averages]]:
+        """Other values of the averages, by independent source of integration error; none by default.
+
+        Several variants in a source are independent node sets whose mean is what the channel returns; a single one is
+        a coarser rule. Without variants errors are judged from the levels of nodes.
+        """
+        return []
+
+    def stability_variants(self, par: np.ndarray) -> list[list[StabilitySums]]:
+        """The same for `stability`."""
+        return []
 
 
 class PairChannel(Channel):
@@ -112,4 +136,5 @@ class PairChannel(Channel):
             self._module.pair_stability(par, self._nodes, self._weights, begin, end, total)
             return total
 
-        return StabilitySums(*np.sum(map_blocks(block, self.nodes, self._threads), axis=0))
+        *responses, jump, jump_square = np.sum(map_blocks(block, self.nodes, self._threads), axis=0)
+        return StabilitySums(*responses, jump=-jump / par[PARAMETERS.index("V_k")], jump_square=jump_square)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from ..errors import InvalidProblem
 from ..models.activations.softmax import Softmax
 from ..models.problem import Problem
 from .channels import Channel, PairChannel
+from .node_channel import NodeChannel
 
 
 class Ladder:
@@ -51,5 +53,22 @@ def check_pair(problem: Problem) -> None:
 
 def ladder(problem: Problem, *, seed: int, threads: int | None) -> Ladder:
     """The levels of nodes suited to the problem."""
-    check_pair(problem)
-    return Ladder(len(PairChannel.steps), 1e-4, 5, lambda level: PairChannel(problem, level, threads))
+    if problem.length.fixed == 2 and isinstance(problem.activation, Softmax):
+        return Ladder(len(PairChannel.steps), 1e-4, 5, lambda level: PairChannel(problem, level, threads))
+    if problem.length.fixed is None:
+        raise InvalidProblem(f"length = {problem.length} is a law, which erm does not have yet; allowed: an integer L")
+    counts = node_counts(max(problem.length.support), affine=NodeChannel.affine(problem))
+
+    def nodes(level: int) -> Channel:
+        return NodeChannel(problem, problem.length.fixed, counts[level], seed, threads)
+
+    return Ladder(len(counts), 1e-3, 0, nodes)
+
+
+def node_counts(length: int, *, affine: bool) -> range:
+    """log2 of the points in one scramble by level: fewer where there are more tokens, for the memory they take.
+
+    Linear attention works on a handful of directions whatever the number of tokens.
+    """
+    tokens = 2 if affine else math.ceil(math.log2(length))
+    return range(max(5, 8 - tokens // 2), min(16, 21 - tokens) + 1, 2)

@@ -8,91 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import InvalidProblem
-from ..lowering import prior as prior_lowering
 from ..models.problem import Problem
-from ..solvers.fixed_point import Chart, FixedPointResult, iterate, jacobian, newton
+from ..solvers.fixed_point import FixedPointResult, iterate, jacobian, newton
 from ..types import Conjugates, Overlaps, Solution, Status
-from . import ridge, stability
-from .channels import Channel, ChannelSums
+from . import error_bars, ridge, stability
 from .discretise import ladder
+from .erm_map import Equations, State, overlap_chart
 
 # bound on the undamped residual at every level; the inner integrations are good to about 1e-10
 TOLERANCE = 1e-9
 # two fixed points closer than this in every overlap, relative to 1 + |x|, are one
 SAME = 1e-4
+# damping tried in turn on the coarsest nodes
+RETRIES = (0.0, 0.6, 0.9)
 STARTS = ("informed", "uninformed")
-
-
-@dataclass(frozen=True)
-class State:
-    """A fixed point on one set of nodes, with the numbers derived from it."""
-
-    result: FixedPointResult
-    conjugates: np.ndarray
-    sums: ChannelSums
-    numbers: dict[str, float]
-
-
-class Equations:
-    """The map F from overlaps to overlaps on one set of nodes: the exact gradient of the discretised energy."""
-
-    def __init__(self, problem: Problem, channel: Channel) -> None:
-        self.problem, self.channel = problem, channel
-        self._prior = prior_lowering.load()
-        self._tail = (problem.noise, problem.data.nu, problem.alpha, problem.reg_k, problem.reg_v)
-        self.evaluations = 0
-
-    def parameters(self, x: np.ndarray) -> np.ndarray:
-        return np.array([*x, *self._tail])
-
-    def step(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, ChannelSums]:
-        """F(x), the conjugates and the channel sums at x."""
-        self.evaluations += 1
-        par = self.parameters(x)
-        sums = self.channel.sums(par)
-        hat = np.array(self._prior.conjugates_of(par, sums.slopes))
-        if not (hat[2] > -self.problem.reg_k and hat[5] > -self.problem.reg_v):
-            return np.full(6, np.nan), hat, sums
-        return np.array(self._prior.overlaps_of(par, hat)), hat, sums
-
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        return self.step(x)[0]
-
-    def energy(self, x: np.ndarray, hat: np.ndarray) -> float:
-        """e of theory.md section 4, per D, at any overlaps and conjugates."""
-        par = self.parameters(x)
-        return float(self._prior.prior_energy(par, hat)) + self.problem.alpha * self.channel.sums(par).envelope
-
-    def state(self, result: FixedPointResult) -> State:
-        """Observables at the end of an iteration."""
-        x, problem = result.x, self.problem
-        _, hat, sums = self.step(x)
-        par = self.parameters(x)
-        energy = float(self._prior.prior_energy(par, hat)) + problem.alpha * sums.envelope
-        first, square = self.channel.attention(par)
-        numbers = dict(zip(Overlaps._fields, map(float, x), strict=True))
-        numbers["test_risk"] = 1.0 + problem.noise**2 - 2.0 * x[3] * first + x[4] * square
-        numbers["train_loss"] = sums.train_loss
-        numbers["objective"] = energy / problem.alpha
-        numbers["attention_relevant"] = first
-        return State(result, hat, sums, numbers)
-
-
-def overlap_chart() -> Chart:
-    """Free coordinates (m, log(q - m^2), log V) of the domain q > m^2, V > 0, for keys and values."""
-
-    def to_free(x: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.array(
-                [x[0], np.log(x[1] - x[0] ** 2), np.log(x[2]), x[3], np.log(x[4] - x[3] ** 2), np.log(x[5])]
-            )
-
-    def to_domain(z: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):
-            spread_k, V_k, spread_v, V_v = np.exp(z[[1, 2, 4, 5]])
-        return np.array([z[0], spread_k + z[0] ** 2, V_k, z[3], spread_v + z[3] ** 2, V_v])
-
-    return Chart(to_free, to_domain)
 
 
 def starting_point(problem: Problem, init: str) -> np.ndarray:
@@ -182,13 +111,15 @@ class _Path:
         self.problem, self.levels, self.options, self.names = problem, levels, options, names
         self.x, self.slope = x, None
         self.states: list[State] = []
+        self.result: FixedPointResult | None = None
+        self._errors: dict[str, float] | None = None
         self.evaluations = 0
         self.chart = overlap_chart()
         self.method = ""
 
     @property
     def converged(self) -> bool:
-        return self.states[-1].result.status is Status.CONVERGED
+        return self.result.status is Status.CONVERGED
 
     @property
     def objective(self) -> float:
@@ -199,7 +130,10 @@ class _Path:
         """Solve on the coarsest nodes: plain steps choose the basin, then Anderson, then Newton."""
         equations = self._equations(0)
         rough = 1e-3 if self.options.accelerate else TOLERANCE
-        result = self._iterate(equations, self.x, rough)
+        for damping in RETRIES if self.options.accelerate else RETRIES[:1]:
+            result = self._iterate(equations, self.x, rough, damping)
+            if result.status is Status.CONVERGED:
+                break
         if self.options.accelerate and result.status is Status.CONVERGED:
             result = self._polish(equations, result)
         self._record(equations, result)
@@ -211,16 +145,16 @@ class _Path:
                 return
             equations = self._equations(level)
             if self.options.accelerate:
-                result = self._polish(equations, self.states[-1].result)
+                result = self._polish(equations, self.result)
             else:
-                result = self._iterate(equations, self.states[-1].result.x, TOLERANCE)
+                result = self._iterate(equations, self.result.x, TOLERANCE)
             self._record(equations, result)
             if self.converged and self._accurate():
                 return
 
     def solution(self, seed: int) -> Solution:
         state, problem = self.states[-1], self.problem
-        result, numbers = state.result, state.numbers
+        result, numbers = self.result, state.numbers
         errors = self.errors()
         verdict = stability.assess(self._equations, len(self.states) - 1, self.levels.stability_cap, state)
         accuracy_met = errors["test_risk"] <= self.options.rtol * abs(numbers["test_risk"])
@@ -254,19 +188,10 @@ class _Path:
         )
 
     def errors(self) -> dict[str, float]:
-        """Differences to the previous level, whose error they estimate, and a share of the differences before."""
-        last = self.states[-1]
-        floor = {name: (abs(last.sums.norm - 1.0) + TOLERANCE) * (1.0 + abs(v)) for name, v in last.numbers.items()}
-        if len(self.states) < 2:
-            return dict.fromkeys(last.numbers, math.nan)
-        steps = [self._difference(-1)]
-        if len(self.states) > 2:
-            steps.append({name: 0.02 * change for name, change in self._difference(-2).items()})
-        return {name: floor[name] + max(step[name] for step in steps) for name in last.numbers}
-
-    def _difference(self, index: int) -> dict[str, float]:
-        new, old = self.states[index].numbers, self.states[index - 1].numbers
-        return {name: abs(new[name] - old[name]) for name in new}
+        """Error estimate of each number of the last state, computed once."""
+        if self._errors is None:
+            self._errors = error_bars.estimate(self.states, self._equations, self.chart, TOLERANCE)
+        return self._errors
 
     def _accurate(self) -> bool:
         return self.errors()["test_risk"] <= self.options.rtol * abs(self.states[-1].numbers["test_risk"])
@@ -274,14 +199,14 @@ class _Path:
     def _equations(self, level: int) -> Equations:
         return Equations(self.problem, self.levels.channel(level))
 
-    def _iterate(self, equations: Equations, x: np.ndarray, tolerance: float) -> FixedPointResult:
+    def _iterate(self, equations: Equations, x: np.ndarray, tolerance: float, damping: float = 0.0) -> FixedPointResult:
         self.method = "anderson" if self.options.accelerate else "damped iteration"
         return iterate(
             equations,
             x,
             tolerance=tolerance,
             max_evaluations=self.options.max_evaluations,
-            damping=self.options.damping,
+            damping=max(damping, self.options.damping),
             accelerate=self.options.accelerate,
             chart=self.chart,
         )
@@ -300,7 +225,8 @@ class _Path:
         return self._iterate(equations, last.x, TOLERANCE)
 
     def _record(self, equations: Equations, result: FixedPointResult) -> None:
-        self.states.append(equations.state(result))
+        self.result, self._errors = result, None
+        self.states.append(equations.evaluate(result.x))
         self.evaluations += equations.evaluations
 
 
@@ -317,7 +243,7 @@ def _merge(paths: list[_Path]) -> list[_Path]:
     distinct: list[_Path] = []
     for path in paths:
         for other in distinct:
-            x, y = path.states[-1].result.x, other.states[-1].result.x
+            x, y = path.states[-1].x, other.states[-1].x
             if path.converged and other.converged and np.all(np.abs(x - y) <= SAME * (1.0 + np.abs(y))):
                 other.names += path.names
                 break

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
 
 import numpy as np
 
+from . import error_bars
 from .channels import StabilitySums
-
-if TYPE_CHECKING:
-    from .erm import Equations, State
+from .erm_map import Equations, State
 
 # jumps matter when the perturbation that they sustain exceeds this share of q_k
 JUMP_SHARE = 0.01
 # below this share of V_hat_k the responses are bounded in practice
 NEGLIGIBLE_JUMP = 1e-4
+# where only the share of the jumps in V_hat_k is known, and not their sizes: at L = 2 their perturbation is below
+# JUMP_SHARE for all shares up to about this (theory.md section 8: -.01 at reg = .1, alpha = 4)
+HARMLESS_JUMP = 0.02
 SQRT_TERM = 2.0 / math.sqrt(math.pi)
 
 
@@ -41,6 +42,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Measure:
+    """One set of nodes' replicon, share of the jumps in V_hat_k, and b of the square-root term (nan if unknown)."""
+
     replicon: float
     prox_jump: float
     jump_strength: float
@@ -55,45 +58,72 @@ def replicon_of(overlaps: np.ndarray, alpha: float, sums: StabilitySums) -> floa
     return float(max(largest, abs(alpha * V_k * V_v * sums.cross)))
 
 
-def _measure(equations: Equations, state: State) -> _Measure:
-    x, alpha = state.result.x, equations.problem.alpha
-    sums = equations.channel.stability(equations.parameters(x))
-    prox_jump = -alpha * sums.jump / x[2] / state.conjugates[2]
+def _measure(state: State, alpha: float, sums: StabilitySums) -> _Measure:
     # b of theory.md section 8, with Dg = (delta_+ - delta_-)/(2 V_k)
-    return _Measure(replicon_of(x, alpha, sums), prox_jump, 0.5 * alpha * sums.jump_square)
+    return _Measure(
+        replicon_of(state.x, alpha, sums), alpha * sums.jump / state.conjugates[2], 0.5 * alpha * sums.jump_square
+    )
+
+
+def assess(equations_at: Callable[[int], Equations], level: int, cap: int, state: State) -> Verdict:
+    """Measure with errors, and judge what they allow.
+
+    Where the nodes have variants these give the errors. Elsewhere the nodes of `level` and of the level before do, and
+    where the proximal point jumps those up to `cap`, by the range of the last three values: close to a cusp of the
+    proximal point the responses diverge, so that the averages converge slowly and not steadily.
+    """
+    equations = equations_at(level)
+    par, alpha = equations.parameters(state.x), equations.problem.alpha
+    sources = equations.channel.stability_variants(par)
+    if sources:
+        best = _measure(state, alpha, equations.channel.stability(par))
+        changes = [[_change(_measure(state, alpha, sums), best) for sums in source] for source in sources]
+        return _judge(best, _Measure(**error_bars.combined(changes)), state)
+
+    def measure(at: int) -> _Measure:
+        return _measure(state, alpha, equations_at(at).channel.stability(par))
+
+    first = max(min(level, cap) - 1, 0)
+    measures = [measure(first), measure(first + 1)]
+    if abs(measures[-1].prox_jump) > NEGLIGIBLE_JUMP:
+        measures += [measure(finer) for finer in range(max(first + 2, cap - 2), cap + 1)]
+    error = _Measure(
+        replicon=_range([m.replicon for m in measures[-3:]]),
+        prox_jump=_range([m.prox_jump for m in measures[-2:]]),
+        jump_strength=_range([m.jump_strength for m in measures[-3:]]),
+    )
+    return _judge(measures[-1], error, state)
 
 
 def _range(values: list[float]) -> float:
     return max(values) - min(values)
 
 
-def assess(equations_at: Callable[[int], Equations], level: int, cap: int, state: State) -> Verdict:
-    """Measure on the nodes of `level` and of the level before; where the proximal point jumps up to `cap`. Judge by the
-    range of the last three values.
+def _change(new: _Measure, old: _Measure) -> dict[str, float]:
+    return {field.name: getattr(new, field.name) - getattr(old, field.name) for field in fields(_Measure)}
 
-    Close to a cusp of the proximal point the responses diverge, so that the averages converge slowly and not steadily.
-    """
-    first = max(min(level, cap) - 1, 0)
-    measures = [_measure(equations_at(first), state), _measure(equations_at(first + 1), state)]
-    if abs(measures[-1].prox_jump) > NEGLIGIBLE_JUMP:
-        measures += [_measure(equations_at(finer), state) for finer in range(max(first + 2, cap - 2), cap + 1)]
-    best, last = measures[-1], measures[-3:]
-    replicon_error = _range([m.replicon for m in last]) + 1e-9
-    prox_jump_error = _range([m.prox_jump for m in measures[-2:]]) + 1e-9
+
+def _judge(best: _Measure, error: _Measure, state: State) -> Verdict:
+    replicon_error, jump_error = error.replicon + 1e-9, error.prox_jump + 1e-9
     low, high = best.replicon - 2 * replicon_error, best.replicon + 2 * replicon_error
-    spread = _range([m.jump_strength for m in last])
-    q_k = state.result.x[1]
+    spread, q_k = error.jump_strength, state.x[1]
 
     def share(replicon: float, strength: float) -> float:
         """C*/q_k, the squared distance between near-degenerate minima relative to |k|^2."""
         return (SQRT_TERM * max(strength, 0.0) / (1.0 - replicon)) ** 2 / q_k if replicon < 1 else math.inf
 
-    if high < 1 and share(high, best.jump_strength + spread) < JUMP_SHARE:
+    if math.isnan(best.jump_strength):
+        harmless = abs(best.prox_jump) + 2 * jump_error < HARMLESS_JUMP
+        harmful = False
+    else:
+        harmless = share(high, best.jump_strength + spread) < JUMP_SHARE
+        harmful = share(low, best.jump_strength - spread) > JUMP_SHARE
+    if high < 1 and harmless:
         stable, message = True, ""
     elif low > 1:
         stable, message = False, "replica symmetry is broken: replicon above 1"
-    elif share(low, best.jump_strength - spread) > JUMP_SHARE:
+    elif harmful:
         stable, message = False, "replica symmetry is broken: the proximal point jumps between distant minima"
     else:
         stable, message = None, "replica-symmetric stability is unresolved"
-    return Verdict(best.replicon, replicon_error, best.prox_jump, prox_jump_error, stable, message)
+    return Verdict(best.replicon, replicon_error, best.prox_jump, jump_error, stable, message)

@@ -32,6 +32,31 @@ class softplus(sympy.Function):
         return sympy.log(1 + sympy.exp(self.args[0]))._eval_evalf(prec)
 
 
+class log_softplus(sympy.Function):
+    """log log(1 + e^x), ~ x as x -> -inf; derivative softplus_slope(x)."""
+
+    is_real = True
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return softplus_slope(self.args[0])
+
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
+        return sympy.log(softplus(self.args[0]))._eval_evalf(prec)
+
+
+class softplus_slope(sympy.Function):
+    """sigmoid(x)/softplus(x), the logarithmic slope of softplus; from 1 to 0."""
+
+    is_positive = True
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        x = self.args[0]
+        return softplus_slope(x) * (sigmoid(-x) - softplus_slope(x))
+
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
+        return (sigmoid(self.args[0]) / softplus(self.args[0]))._eval_evalf(prec)
+
+
 class normal_pdf(sympy.Function):
     """phi(x) = e^{-x^2/2}/sqrt(2 pi)."""
 
@@ -81,4 +106,13 @@ class log_ndtr(sympy.Function):
         return sympy.log(normal_cdf(self.args[0]))._eval_evalf(prec)
 
 
-OPAQUE = (sigmoid, softplus, normal_pdf, normal_cdf, inverse_mills, log_ndtr)
+def log_of(expression: sympy.Expr) -> sympy.Expr:
+    """log of a positive expression, with exponentials and softplus kept from underflow."""
+    expanded = sympy.expand_log(sympy.log(expression), force=True)
+    return expanded.replace(
+        lambda node: isinstance(node, sympy.log) and isinstance(node.args[0], softplus),
+        lambda node: log_softplus(node.args[0].args[0]),
+    )
+
+
+OPAQUE = (sigmoid, softplus, log_softplus, softplus_slope, normal_pdf, normal_cdf, inverse_mills, log_ndtr)

@@ -23,6 +23,17 @@ def softplus(x):
 
 
 @njit(nogil=True, error_model="numpy")
+def log_softplus(x):
+    # relative error e^2x/8 of the expansion below the switch
+    return x - 0.5 * math.exp(x) if x < -18.0 else math.log(softplus(x))
+
+
+@njit(nogil=True, error_model="numpy")
+def softplus_slope(x):
+    return 1.0 - 0.5 * math.exp(x) if x < -18.0 else sigmoid(x) / softplus(x)
+
+
+@njit(nogil=True, error_model="numpy")
 def normal_pdf(x):
     return INV_SQRT_2PI * math.exp(-0.5 * x * x)
 

@@ -75,6 +75,36 @@ def assignments(
     return lines
 
 
+def token_loop(outputs: Mapping[str, sympy.Expr], prefix: str) -> tuple[list[str], dict[str, sympy.Expr]]:
+    """One loop for all the sums over the same index, with common subexpressions shared inside it.
+
+    Returns
+    -------
+    lines : list of str
+        Accumulate each distinct sum in `prefix`0, `prefix`1, ...; none if there are no sums.
+    rest : dict
+        The outputs with these symbols in place of the sums.
+
+    Raises
+    ------
+    UnsupportedExpression
+        If the sums do not share their limits.
+    """
+    sums = sorted(set().union(*(value.atoms(sympy.Sum) for value in outputs.values())), key=sympy.default_sort_key)
+    if not sums:
+        return [], dict(outputs)
+    limits = {total.limits for total in sums}
+    if len(limits) > 1 or len(sums[0].limits) > 1 or sums[0].limits[0][1] != 0:
+        raise UnsupportedExpression(f"sums over different ranges cannot share a loop: {limits}")
+    ((index, _, last),) = sums[0].limits
+    names = {total: sympy.Symbol(f"{prefix}{position}", real=True) for position, total in enumerate(sums)}
+    body = assignments({f"{prefix}term{i}": total.function for i, total in enumerate(sums)}, f"{prefix}t")
+    body += [f"{name} += {prefix}term{i}" for i, name in enumerate(names.values())]
+    lines = [f"{name} = 0.0" for name in names.values()]
+    lines += [f"for {index} in range({sympy.expand(last + 1)}):", *(f"    {line}" for line in body)]
+    return lines, {name: value.xreplace(names) for name, value in outputs.items()}
+
+
 def hoist(
     outputs: Mapping[str, sympy.Expr], inner: Sequence[sympy.Symbol], prefix: str
 ) -> tuple[dict[str, sympy.Expr], dict[str, sympy.Expr]]:
@@ -113,4 +143,5 @@ def hoist(
 def function(name: str, arguments: Sequence[str], lines: Sequence[str], returns: Sequence[str]) -> str:
     """Source of a jitted function with the given body."""
     body = "\n    ".join([*lines, f"return {', '.join(returns)}"] if returns else lines)
+    # numpy's error model: 1/0 is inf, which the callers look for, and not an exception
     return f"@njit(nogil=True, error_model='numpy')\ndef {name}({', '.join(arguments)}):\n    {body}\n"

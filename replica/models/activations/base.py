@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -25,6 +26,13 @@ class Activation(ABC):
 
     name: ClassVar[str]
     combination: ClassVar[Combination]
+    # bounds on |phi|, |phi'|, |phi''| (normalised: of log phi), which help to prove proximal points global
+    suprema: ClassVar[tuple[float, float, float]] = (math.inf, math.inf, math.inf)
+
+    @property
+    def location(self) -> float:
+        """c if phi depends on chi + c alone: the compiled kernels take chi + c, so that changing c compiles nothing."""
+        return 0.0
 
     @abstractmethod
     def phi(self, chi: sympy.Expr) -> sympy.Expr:

@@ -20,6 +20,12 @@ class Erf(Activation):
     offset: float = 0.0
     name = "erf"
     combination = "elementwise"
+    # 2, 2/sqrt(pi), 2 sqrt(2/(pi e))
+    suprema = (2.0, 1.1283791670955126, 0.9678828980765735)
+
+    @property
+    def location(self) -> float:
+        return self.offset
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offset", number("erf offset", self.offset, minimum=-1e6, strict=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ class Softmax(Activation):
 
     name = "softmax"
     combination = "normalised"
+    suprema = (math.inf, 1.0, 0.0)
 
     def phi(self, chi: sympy.Expr) -> sympy.Expr:
         import sympy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ class Softplus(Activation):
 
     name = "softplus"
     combination = "normalised"
+    # log softplus is increasing and concave, with slope from 1 to 0
+    suprema = (math.inf, 1.0, 0.25)
 
     def phi(self, chi: sympy.Expr) -> sympy.Expr:
         from ...equations.functions import softplus

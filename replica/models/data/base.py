@@ -40,6 +40,9 @@ class DataModel(ABC):
 
     name: ClassVar[str]
     nu: float
+    # the key field is omega_k,l = m_k chi*_l + sqrt(q_k - explained m_k^2) eta_l: 1 if `teacher_scores` draws chi*,
+    # 0 if it returns its mean
+    explained: ClassVar[float] = 1.0
 
     @abstractmethod
     def log_weight(self, chi: Sequence[sympy.Expr], eps: int) -> sympy.Expr:
@@ -48,6 +51,38 @@ class DataModel(ABC):
     def pair_law(self, m_k: sympy.Expr, q_k: sympy.Expr, nu: sympy.Expr, x: sympy.Expr) -> PairLaw | None:
         """Law of delta_0 at L = 2 in closed form, or None if there is none; `nu` stands for `self.nu`."""
         return None
+
+    def score_points(self, length: int) -> int:
+        """Uniform numbers that `teacher_scores` takes for one sample."""
+        return length + 1
+
+    def teacher_scores(self, points: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """Scores chi* of the tokens, the hidden one first, from uniform points; nodes that no overlap moves.
+
+        By default: chi ~ N(0, I), eps drawn with probability g(eps, chi)/sum_l g(l, chi) and swapped to the front,
+        and the sample weighted by mean_l g(l, chi).
+
+        Parameters
+        ----------
+        points : ndarray, shape (n, score_points(length))
+            Uniform on the unit cube.
+        length : int
+            Number of tokens L.
+
+        Returns
+        -------
+        scores : ndarray, shape (n, L)
+        weights : ndarray, shape (n,)
+            Average one.
+
+        Raises
+        ------
+        InvalidProblem
+            If `log_weight` is not the log of a density ratio: E g is not one, or g is not exchangeable.
+        """
+        from .weights import tilted_scores
+
+        return tilted_scores(self, points, length)
 
     def sample_position(self, rng: np.random.Generator, noise_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Draw the hidden position from the scores of pure noise and return the shift it adds to the scores.

@@ -65,6 +65,27 @@ class MaxSLR(DataModel):
         )
         return PairLaw(sympy.S.Zero, 2 * total, 1 / slope(2 / nu**2))
 
+    def score_points(self, length: int) -> int:
+        return length if math.isinf(self.nu) else length + 1
+
+    def teacher_scores(self, points: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """chi* ~ N(0, I), the winner first. nu = inf: the maximum M has distribution Phi^L and the others are normal
+        below M, all by inversion; finite nu: eps ~ softmax(nu chi*) by inversion, swapped to the front."""
+        import numpy as np
+        from scipy.special import ndtr, ndtri, softmax
+
+        from .weights import choose, to_front
+
+        weights = np.ones(len(points))
+        if not math.isinf(self.nu):
+            scores = ndtri(points[:, :length])
+            return to_front(scores, choose(softmax(self.nu * scores, axis=1), points[:, length])), weights
+        scores = np.empty_like(points)
+        # in the upper tail: 1 - Phi(M) = 1 - u^(1/L)
+        scores[:, 0] = -ndtri(-np.expm1(np.log(points[:, 0]) / length))
+        scores[:, 1:] = ndtri(points[:, 1:] * ndtr(scores[:, :1]))
+        return scores, weights
+
     def sample_position(self, rng: np.random.Generator, noise_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np
 

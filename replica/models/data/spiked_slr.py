@@ -26,6 +26,7 @@ class SpikedSLR(DataModel):
 
     nu: float = 2.0
     name = "spiked-slr"
+    explained = 0.0
 
     def __post_init__(self) -> None:
         hint = " and finite (nu = inf exists for max-slr only)"
@@ -42,6 +43,17 @@ class SpikedSLR(DataModel):
         import sympy
 
         return PairLaw(mean=m_k * sympy.sqrt(nu), weight=sympy.S.One, width=sympy.oo)
+
+    def score_points(self, length: int) -> int:
+        return 0
+
+    def teacher_scores(self, points: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+        """Their mean sqrt(nu) e_1: omega_k ~ N(m_k sqrt(nu) e_1, q_k I)."""
+        import numpy as np
+
+        scores = np.zeros((len(points), length))
+        scores[:, 0] = np.sqrt(self.nu)
+        return scores, np.ones(len(points))
 
     def sample_position(self, rng: np.random.Generator, noise_scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np

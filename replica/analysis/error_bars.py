@@ -1,0 +1,122 @@
+"""Error bars without solving again: what other node sets would have given, to first order (theory.md section 4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..solvers.fixed_point import Chart
+from .erm_map import Equations, State
+
+# two error bars of this many standard errors hold 95 % of Student's law with 7 degrees of freedom
+STUDENT = 2.365 / 2.0
+
+
+@dataclass(frozen=True)
+class Response:
+    """First-order response at a fixed point, in the free coordinates z of a chart.
+
+    Attributes
+    ----------
+    slope : ndarray, shape (n, n)
+        dG/dz of the map.
+    gradients : dict
+        By name, the gradient in z of each number derived from the point, the node set held fixed.
+    """
+
+    slope: np.ndarray
+    gradients: dict[str, np.ndarray]
+
+
+def respond(evaluate: Callable[[np.ndarray], State], x: np.ndarray, chart: Chart, step: float = 1e-4) -> Response:
+    """Central differences at x of the map and of the numbers."""
+    z = chart.to_free(x)
+    columns, slopes = [], []
+    for index in range(len(z)):
+        size = step * (1.0 + abs(z[index]))
+        up, down = (evaluate(chart.to_domain(z + sign * size * np.eye(len(z))[index])) for sign in (1.0, -1.0))
+        columns.append((chart.to_free(up.value) - chart.to_free(down.value)) / (2.0 * size))
+        slopes.append({name: (up.numbers[name] - down.numbers[name]) / (2.0 * size) for name in up.numbers})
+    return Response(np.array(columns).T, {name: np.array([entry[name] for entry in slopes]) for name in slopes[0]})
+
+
+def displaced(response: Response, state: State, other: State, chart: Chart) -> dict[str, float]:
+    """Change of each number if other nodes, which give `other` at the same point, had been used for `state`.
+
+    The point moves by (I - dG/dz)^{-1} of the change of G, and the number also changes at the point itself.
+    """
+    moved = chart.to_free(other.value) - chart.to_free(state.value)
+    shift = np.linalg.solve(np.eye(len(moved)) - response.slope, moved)
+    return {
+        name: float(other.numbers[name] - value + response.gradients[name] @ shift)
+        for name, value in state.numbers.items()
+    }
+
+
+def combined(sources: Sequence[Sequence[dict[str, float]]]) -> dict[str, float]:
+    """Error of each number from its changes under the variants of independent sources.
+
+    Several variants: the standard error of their mean, widened for its own uncertainty; a single one, a coarser rule:
+    the change itself.
+    """
+    names = sources[0][0]
+    squares = dict.fromkeys(names, 0.0)
+    for changes in sources:
+        for name in names:
+            values = np.array([change[name] for change in changes])
+            if len(values) == 1:
+                squares[name] += values[0] ** 2
+            else:
+                squares[name] += STUDENT**2 * values.var(ddof=1) / len(values)
+    return {name: math.sqrt(square) for name, square in squares.items()}
+
+
+def estimate(
+    states: Sequence[State], equations_at: Callable[[int], Equations], chart: Chart, floor: float
+) -> dict[str, float]:
+    """Error of each number of the last state: from the variants of its nodes where the channel has them, else from the
+    levels; nan if it cannot be told yet.
+
+    Parameters
+    ----------
+    states : sequence of State
+        The fixed point on finer and finer nodes.
+    equations_at : callable
+        The equations at a level.
+    floor : float
+        Relative error of the iteration itself.
+    """
+    last = states[-1]
+    equations = equations_at(len(states) - 1)
+    sources = equations.channel.variants(equations.parameters(last.x))
+    if sources:
+        # to first order the fewest nodes are enough for the response
+        response = respond(equations_at(0).evaluate, last.x, chart)
+        spread = combined(
+            [
+                [displaced(response, last, equations.evaluate(last.x, averages), chart) for averages in source]
+                for source in sources
+            ]
+        )
+    elif len(states) > 1:
+        spread = _level_differences(states)
+    else:
+        return dict.fromkeys(last.numbers, math.nan)
+    own = abs(last.sums.norm - 1.0) + floor
+    return {name: own * (1.0 + abs(value)) + spread[name] for name, value in last.numbers.items()}
+
+
+def _level_differences(states: Sequence[State]) -> dict[str, float]:
+    """Differences to the previous level, and a share of the one before: an estimate of the coarser level's error."""
+
+    def change(index: int) -> dict[str, float]:
+        new, old = states[index].numbers, states[index - 1].numbers
+        return {name: abs(new[name] - old[name]) for name in new}
+
+    steps = [change(-1)]
+    if len(states) > 2:
+        steps.append({name: 0.02 * value for name, value in change(-2).items()})
+    return {name: max(step[name] for step in steps) for name in states[-1].numbers}

@@ -1,0 +1,67 @@
+"""Averages over the proximal point of L tokens on fixed nodes (theory.md section 4).
+
+This text is part of a generated module, which defines from sympy
+    token_fields(par, star, eta, zeta, x_t, x_R, omega_k, omega_v) -> y       fields of one node into the arrays
+    token_terms(par, star, eta, zeta, x_t, x_R, weight, sigma, g_k, r, total) weighted sums of the integrands
+and the proximal point `token_point`, `token_response` and the attention `token_sigma` from `tokens_direct.py` or
+`tokens_affine.py`. `shift` is added to the key fields before the proximal point, and `read` . sigma is sigma_1.
+"""
+
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def token_block(par, shift, star, eta, zeta, scalars, begin, end, stability, rows, small, total):
+    """Add the channel integrands of nodes [begin, end) to `total`, or with `stability` the six sums of d g/d omega.
+
+    One function for both: each would compile the whole proximal point again.
+
+    Returns the number of proximal points not proved global, and of those that did not converge.
+    """
+    tokens = shift.size
+    omega_k, omega_v = np.empty(tokens), np.empty(tokens)
+    chi, sigma, g_k = np.empty(tokens), np.empty(tokens), np.empty(tokens)
+    V_k, V_v, length = par[P_V_k], par[P_V_v], par[P_length]
+    unproved = 0
+    failed = 0
+    for i in range(begin, end):
+        x_t, x_R, weight = scalars[i, 0], scalars[i, 1], scalars[i, 2]
+        if weight == 0.0:
+            continue
+        y = token_fields(par, star[i], eta[i], zeta[i], x_t, x_R, omega_k, omega_v)
+        for l in range(tokens):
+            omega_k[l] += shift[l]
+        r, _, is_global, converged = token_point(omega_k, omega_v, y, V_k, V_v, length, chi, sigma, g_k, rows, small)
+        if not is_global:
+            unproved += 1
+        if not converged:
+            failed += 1
+        if stability:
+            sums = token_response(chi, sigma, omega_v, r, V_k, V_v, length, rows, small)
+            for j in range(6):
+                total[j] += weight * sums[j]
+        else:
+            token_terms(par, star[i], eta[i], zeta[i], x_t, x_R, weight, sigma, g_k, r, total)
+    return unproved, failed
+
+
+@njit(nogil=True, cache=True)
+def token_attention(par, shift, star, eta, zeta, scalars, read, begin, end, rows, total):
+    """Add sigma_1 and |sigma|^2 at the key fields themselves of nodes [begin, end) to `total`."""
+    tokens = shift.size
+    omega_k, omega_v, sigma = np.empty(tokens), np.empty(tokens), np.empty(tokens)
+    for i in range(begin, end):
+        weight = scalars[i, 2]
+        token_fields(par, star[i], eta[i], zeta[i], scalars[i, 0], scalars[i, 1], omega_k, omega_v)
+        for l in range(tokens):
+            omega_k[l] += shift[l]
+        token_sigma(omega_k, par[P_length], sigma, rows)
+        first = 0.0
+        square = 0.0
+        for l in range(tokens):
+            first += read[l] * sigma[l]
+            square += sigma[l] * sigma[l]
+        total[0] += weight * first
+        total[1] += weight * square

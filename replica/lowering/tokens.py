@@ -1,0 +1,127 @@
+"""The channel of any activation and number of tokens as a compiled module (theory.md section 4)."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from ..models.activations.base import Activation
+from ..models.problem import Problem
+from . import cache
+from .prior import OVERLAP_NAMES, PARAMETERS
+
+if TYPE_CHECKING:
+    import sympy
+
+# order of `TokenChannel.terms`
+CHANNEL_TERMS = ("envelope", *(f"d_{name}" for name in OVERLAP_NAMES), "train_loss")
+RESPONSE_TERMS = ("trace_kk", "trace_vv", "kk", "kv", "vv", "cross")
+# parameter vector of the generated functions
+TOKEN_PARAMETERS = (*PARAMETERS, "length", "explained")
+_PACKAGE = __name__.split(".")[0]
+
+
+def load(problem: Problem) -> ModuleType:
+    """The compiled channel of `problem`, the same for every data model, every L and every number in the problem.
+
+    It defines AFFINE, whether tokens are replaced by directions, and the blocks of `replica/kernels/tokens.py`.
+    """
+    activation = problem.activation
+    return cache.load(
+        f"tokens_{_identifier(activation.name)}",
+        f"{_activation_key(activation)}|{problem.loss.name}",
+        lambda: source(problem),
+    )
+
+
+def _identifier(name: str) -> str:
+    return "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in name)
+
+
+def _activation_key(activation: Activation) -> str:
+    if type(activation).__module__.startswith(f"{_PACKAGE}."):
+        # the text of the class is part of every module's hash
+        fields = {f.name: getattr(activation, f.name) for f in dataclasses.fields(activation)}
+        # what only shifts chi is not part of the module
+        return f"{type(activation).__qualname__}|{fields if activation.location == 0.0 else ''}"
+    import sympy
+
+    phi = shifted(activation, sympy.Symbol("x", real=True))
+    return f"{activation.combination}|{activation.suprema}|{sympy.srepr(phi)}"
+
+
+def shifted(activation: Activation, x: sympy.Expr) -> sympy.Expr:
+    """phi as a function of x = chi + location."""
+    return activation.phi(x - activation.location if activation.location else x)
+
+
+def is_affine(activation: Activation) -> bool:
+    """Whether sigma is 1 + chi, or 1 + chi - mean(chi): what the closed-form proximal point takes."""
+    import sympy
+
+    x = sympy.Symbol("x", real=True)
+    form = {"elementwise": 1 + x, "centred": x}.get(activation.combination)
+    return form is not None and sympy.expand(shifted(activation, x) - form) == 0
+
+
+def source(problem: Problem) -> str:
+    """Text of the generated module."""
+    from ..equations import tokens
+    from ..kernels.prox import prox_files
+    from .printer import assignments, function, hoist, token_loop
+
+    activation = problem.activation
+    channel = tokens.build(problem)
+    affine = is_affine(activation)
+    arrays = ["star", "eta", "zeta"]
+    unpack = [f"{name} = par[{index}]" for index, name in enumerate(TOKEN_PARAMETERS)]
+
+    fixed, fields = hoist({"omega_k": channel.omega_k, "omega_v": channel.omega_v}, [tokens.token], "c")
+    loop = assignments({f"{name}[{tokens.token}]": value for name, value in fields.items()}, "t")
+    fields_body = [*unpack, *assignments({**fixed, "y": channel.label}, "s")]
+    fields_body += [f"for {tokens.token} in range(omega_k.size):", *(f"    {line}" for line in loop)]
+
+    sums, terms = token_loop(channel.terms, "sum_")
+    terms_body = [*unpack, "n_tokens = sigma.size", *sums, *assignments(terms, "t")]
+    terms_body += [f"total[{index}] += {name}" for index, name in enumerate(terms)]
+
+    nodes = [*arrays, "x_t", "x_R"]
+    parts = [
+        f'"""Generated from sympy: {activation.name}, any number of tokens."""\n',
+        cache.kernel_text("leaves"),
+        f"AFFINE = {affine}\nFIXED_SUM = {activation.combination != 'elementwise'}",
+        *(f"P_{name} = {TOKEN_PARAMETERS.index(name)}" for name in ("V_k", "V_v", "length")),
+        "",
+        *_scalar_functions(activation, affine),
+        *(path.read_text(encoding="utf-8") for path in prox_files(activation.combination, affine)),
+        function("token_fields", ["par", *nodes, "omega_k", "omega_v"], fields_body, ["y"]),
+        function("token_terms", ["par", *nodes, "weight", "sigma", "g_k", "r", "total"], terms_body, []),
+        cache.kernel_text("tokens_affine" if affine else "tokens_direct", "tokens"),
+    ]
+    return "\n".join(parts)
+
+
+def _scalar_functions(activation: Activation, affine: bool) -> list[str]:
+    """What the leaves of the proximal point leave open (`replica/kernels/prox.py`)."""
+    if affine:
+        # directions in token space: the centring is done there
+        return ["CENTRED = False\n"]
+    import sympy
+
+    from ..equations.functions import log_of
+    from .printer import assignments, function
+
+    x = sympy.Symbol("x", real=True)
+    phi = shifted(activation, x)
+    bounds = [repr(float(bound)).replace("inf", "math.inf") for bound in activation.suprema]
+    if activation.combination == "normalised":
+        name, phi = "log_phi_terms", log_of(phi)
+        constants = f"D1_SUP, D2_SUP = {', '.join(bounds[1:])}\n"
+    else:
+        name = "phi_terms"
+        constants = f"CENTRED = {activation.combination == 'centred'}\nPHI_SUP, D1_SUP, D2_SUP = {', '.join(bounds)}\n"
+    # kinks have measure zero: the point masses of their derivatives are left out
+    smooth = [value.replace(sympy.DiracDelta, lambda *_: sympy.S.Zero) for value in (phi, phi.diff(x), phi.diff(x, 2))]
+    outputs = dict(zip(("value", "slope", "curvature"), smooth, strict=True))
+    return [constants, function(name, ["x"], assignments(outputs, "t"), list(outputs))]
