@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from replica.registry import ACTIVATIONS, load
+from replica.errors import InvalidProblem
+from replica.registry import ACTIVATIONS, ESTIMATORS, load
 
 from .options import data_model, length_option, model_option, nu_option
 
@@ -12,6 +13,7 @@ from .options import data_model, length_option, model_option, nu_option
 @click.command()
 @model_option
 @click.option("--activation", type=click.Choice(list(ACTIVATIONS)), default="softmax", show_default=True)
+@click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="erm", show_default=True)
 @length_option
 @nu_option
 @click.option(
@@ -22,7 +24,7 @@ from .options import data_model, length_option, model_option, nu_option
     show_default=True,
     help="Readable text, LaTeX, or the generated numba source.",
 )
-def derive(model: str, activation: str, length: str, nu: float | None, format_: str) -> None:
+def derive(model: str, activation: str, estimator: str, length: str, nu: float | None, format_: str) -> None:
     """Print the self-consistency equations, derived from the energy by sympy.
 
     Example: replica derive --model spiked-slr --activation softmax
@@ -30,6 +32,9 @@ def derive(model: str, activation: str, length: str, nu: float | None, format_: 
     from replica.analysis.discretise import check_pair
     from replica.models.problem import Problem
 
+    if estimator == "bayes":
+        _derive_bayes(model, length, nu, format_)
+        return
     problem = Problem(
         data=data_model(model, nu), activation=load(ACTIVATIONS, "activation", activation)(), length=length
     )
@@ -42,3 +47,15 @@ def derive(model: str, activation: str, length: str, nu: float | None, format_: 
     from replica.equations.describe import describe, to_latex, to_text
 
     click.echo((to_text if format_ == "text" else to_latex)(describe(problem)), nl=False)
+
+
+def _derive_bayes(model: str, length: str, nu: float | None, format_: str) -> None:
+    from replica.equations.bayes import bayes_system, to_latex, to_text
+    from replica.models.length import LengthLaw
+
+    if format_ == "source":
+        raise InvalidProblem(
+            "format = source: the posterior averages of bayes are reduced by hand, not generated; allowed: text, latex"
+        )
+    system = bayes_system(data_model(model, nu), LengthLaw.of(length))
+    click.echo((to_text if format_ == "text" else to_latex)(system), nl=False)

@@ -13,6 +13,7 @@ COMMANDS = {
     "erm": ("erm:erm", "Experiment: minimise the empirical risk on random data."),
     "heads": ("heads:heads", "Several heads: specialisation, optimal risks, pruning."),
     "sweep": ("sweep:sweep", "Solve a grid of problems along alpha, into a CSV; survives being killed."),
+    "thresholds": ("thresholds:thresholds", "Bayes-optimal transitions in alpha: spinodals and the threshold between."),
     "derive": ("derive:derive", "Print the self-consistency equations that the solver uses."),
 }
 

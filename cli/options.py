@@ -27,6 +27,15 @@ class Number(click.ParamType):
         return parse_number(param.name if param else "value", str(value).strip())
 
 
+class Offset(Number):
+    """A real number, or `optimal`."""
+
+    name = "number|optimal"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "optimal" else super().convert(value, param, ctx)
+
+
 NUMBER = Number()
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -66,7 +75,9 @@ problem_options = _stack(
     click.option("--reg", type=NUMBER, help="Both ridge penalties lambda.  [default: 1]"),
     click.option("--reg-k", type=NUMBER, help="Penalty on the key vector, instead of --reg."),
     click.option("--reg-v", type=NUMBER, help="Penalty on the value vector, instead of --reg."),
-    click.option("--erf-offset", type=NUMBER, help="Offset c of erf attention.  [default: 0]"),
+    click.option(
+        "--erf-offset", type=Offset(), help="Offset c of erf attention; `optimal` at --alpha inf.  [default: 0]"
+    ),
 )
 
 estimator_option = click.option(
@@ -123,7 +134,7 @@ def problems(
     reg: float | None,
     reg_k: float | None,
     reg_v: float | None,
-    erf_offset: float | None,
+    erf_offset: float | str | None,
 ) -> list[Problem]:
     """One problem for each activation, in the order given.
 
@@ -135,7 +146,7 @@ def problems(
     from replica.models.problem import Problem
 
     if erf_offset is not None and "erf" not in activations:
-        raise InvalidProblem(f"erf-offset = {erf_offset:g} applies to --activation erf only; leave it out or add erf")
+        raise InvalidProblem(f"erf-offset = {erf_offset} applies to --activation erf only; leave it out or add erf")
     both = 1.0 if reg is None else reg
     data = data_model(model, nu)
     found = []

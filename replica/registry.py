@@ -20,6 +20,7 @@ ACTIVATIONS = {
 }
 ESTIMATORS = {
     "erm": "replica.analysis.erm:fixed_points",
+    "bayes": "replica.analysis.bayes:fixed_points",
 }
 
 

@@ -75,19 +75,17 @@ def fixed_points(
     if init not in INITS:
         raise InvalidProblem(f"init = {init!r} is unknown; known: {', '.join(INITS)}")
     if problem.is_population:
-        raise InvalidProblem(
-            "alpha = inf is the population limit, which bayes does not have yet; allowed: alpha finite"
-        )
-    found: list[_Run] = []
-    for name in ("given",) if start is not None else INITS[init]:
-        run = _Run(problem, rtol, seed, {"damping": damping, "accelerate": accelerate})
-        run.follow(name, start)
-        twin = next((other for other in found if run.same(other)), None)
-        if twin is None:
-            found.append(run)
-        else:
-            twin.solution = replace(twin.solution, init=(*twin.solution.init, name))
-    ranked = sorted(found, key=lambda run: (not run.solution.converged, -run.solution.free_entropy))
+        from .population import bayes_population
+
+        return [bayes_population(problem, rtol)]
+    names = ("given",) if start is not None else INITS[init]
+    runs = [_Run(problem, name, rtol, seed, {"damping": damping, "accelerate": accelerate}) for name in names]
+    for run in runs:
+        run.begin(start)
+    runs = _distinct(runs)
+    for run in runs:
+        run.refine()
+    ranked = sorted(_distinct(runs), key=lambda run: (not run.solution.converged, -run.solution.free_entropy))
     return [replace(run.solution, branch=rank, selected=rank == 0) for rank, run in enumerate(ranked)]
 
 
@@ -111,27 +109,37 @@ def observables(averages: ChannelAverages, x: np.ndarray, alpha: float, noise: f
 class _Run:
     """One start, followed at finer and finer levels of integration until the risk is accurate enough."""
 
-    def __init__(self, problem: Problem, rtol: float | None, seed: int, options: dict[str, Any]) -> None:
+    def __init__(self, problem: Problem, name: str, rtol: float | None, seed: int, options: dict[str, Any]) -> None:
         channel = channel_for(problem, seed)
-        self.problem, self.seed, self.options = problem, seed, options
+        self.problem, self.seed, self.options, self.names = problem, seed, options, (name,)
         self.rtol = channel.default_rtol if rtol is None else rtol
         self.evolution = StateEvolution(channel, problem.alpha, problem.noise)
         self.point: FixedPoint
         self.solution: Solution
 
-    def follow(self, name: str, start: Solution | None) -> None:
-        """Solve from a start at the coarsest level, then refine."""
+    def begin(self, start: Solution | None) -> None:
+        """Solve at the coarsest level."""
+        x = STARTS[self.names[0]](self.evolution) if start is None else _from_overlaps(start)
+        self._solve(x)
+
+    def refine(self) -> None:
+        """Solve at finer levels, each from the last, until the risk is accurate enough."""
         evolution = self.evolution
-        x = STARTS[name](evolution) if start is None else _from_overlaps(start)
-        while True:
-            self.point = solve(evolution, x, **self.options)
-            self.solution = _solution(self.problem, name, evolution, self.point, self.rtol, self.seed)
-            done = self.solution.accuracy_met or not self.solution.converged
-            if done or evolution.level >= evolution.channel.levels - 1:
+        while self.solution.converged and not self.solution.accuracy_met:
+            if evolution.level >= evolution.channel.levels - 1:
                 break
             evolution.level += 1
-            x = self.point.x
-        self.solution = replace(self.solution, iterations=evolution.calls)
+            self._solve(self.point.x)
+
+    def _solve(self, x: np.ndarray) -> None:
+        self.point = solve(self.evolution, x, **self.options)
+        found = _solution(self.problem, self.evolution, self.point, self.rtol, self.seed)
+        self.solution = replace(found, init=self.names, iterations=self.evolution.calls)
+
+    def absorb(self, other: _Run) -> None:
+        """Take over the starts of a run that ended at the same point."""
+        self.names += other.names
+        self.solution = replace(self.solution, init=self.names)
 
     def same(self, other: _Run) -> bool:
         """Whether both ended at one fixed point, to within their errors."""
@@ -143,13 +151,24 @@ class _Run:
         return bool(np.all(np.abs(self.point.x - other.point.x) <= slack))
 
 
+def _distinct(runs: list[_Run]) -> list[_Run]:
+    found: list[_Run] = []
+    for run in runs:
+        twin = next((other for other in found if run.same(other)), None)
+        if twin is None:
+            found.append(run)
+        else:
+            twin.absorb(run)
+    return found
+
+
 def _from_overlaps(start: Solution) -> np.ndarray:
     with np.errstate(divide="ignore"):
         return np.log([start.overlaps.V_k, start.overlaps.V_v])
 
 
 def _solution(
-    problem: Problem, name: str, evolution: StateEvolution, point: FixedPoint, rtol: float, seed: int
+    problem: Problem, evolution: StateEvolution, point: FixedPoint, rtol: float, seed: int
 ) -> Solution:
     values = observables(point.averages, point.x, problem.alpha, problem.noise)
     x_error, errors = _errors(problem, evolution, point, values)
@@ -172,7 +191,6 @@ def _solution(
         free_entropy=float(values[1]),
         attention_relevant=float(values[2]),
         errors=named,
-        init=(name,),
         accuracy_met=bool(named["test_risk"] <= rtol * values[0]),
         residual=point.residual,
         method=f"order-preserving newton; {evolution.channel.method}",

@@ -65,10 +65,12 @@ def fixed_points(
     Raises
     ------
     InvalidProblem
-        For alpha = inf or an unknown start.
+        For an unknown start.
     """
     if problem.is_population:
-        raise InvalidProblem("alpha = inf is the population limit, which erm does not have yet; allowed: alpha finite")
+        from .population import erm_population
+
+        return [erm_population(problem, rtol)]
     starts = _starts(problem, init, start)
     if ridge.applies(problem):
         names = tuple(name for name, _ in starts)

@@ -18,10 +18,15 @@ from ..quadrature.trapezoid import normal_rule
 LOG_ROUND_OFF = 38.0
 
 
+def log_survival(one_minus_psi: np.ndarray) -> np.ndarray:
+    """log psi, at least -700, from 1 - psi, which round-off can push above one."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log1p(-np.minimum(one_minus_psi, 1.0)), -700.0)
+
+
 def missing_share(one_minus_psi: np.ndarray, law: LengthLaw) -> np.ndarray:
     """E_L[1 - psi^{L-1}] from 1 - psi, without cancellation."""
-    with np.errstate(divide="ignore"):
-        log_psi = np.log1p(-np.minimum(one_minus_psi, 1.0))
+    log_psi = log_survival(one_minus_psi)
     total = np.zeros_like(one_minus_psi)
     for length, probability in law:
         if length > 1:

@@ -88,9 +88,10 @@ class Partition(sympy.Expr):
 
     def _latex(self, printer) -> str:
         text = printer.doprint(self.args[0])
-        for omega, order in self._derivatives(printer):
+        derivatives = self._derivatives(printer)
+        for omega, order in derivatives:
             text = rf"\partial_{{{omega}}}{'' if order == 1 else f'^{{{order}}}'} {text}"
-        return text
+        return rf"\left({text}\right)" if derivatives else text
 
 
 def _gaussian_average(term: sympy.Expr, x: sympy.Symbol, mean: sympy.Expr, variance: sympy.Expr) -> sympy.Expr:
@@ -214,3 +215,29 @@ def bayes_system(data: DataModel, length: LengthLaw) -> BayesSystem:
     conjugates = {hat: 2 * ALPHA * slopes[q] for q, hat in zip(overlaps, (q_hat_k, q_hat_v), strict=True)}
     density = {tokens: label_density(data, tokens) for tokens in partition}
     return BayesSystem(prior + ALPHA * channel, partition, density, solved, conjugates)
+
+
+def to_text(system: BayesSystem) -> str:
+    """Readable lines: the free entropy, its stationarity, and what Z stands for."""
+    lines = ["free entropy per D, stationary in both overlaps", f"  phi = {system.free_entropy}", "", "equations"]
+    lines += [f"  {name} = {value}" for name, value in (*system.overlaps.items(), *system.conjugates.items())]
+    lines += ["", "where E[.] integrates over y and averages over omega_k ~ N(0, q_k I), omega_v ~ N(0, q_v I), and"]
+    lines += [f"  {z} = < {system.density[tokens]} >" for tokens, z in system.partition.items()]
+    lines += ["averages over chi ~ N(omega_k, (1 - q_k) I), z ~ N(omega_v, (1 - q_v) I); D(Z, x) is dZ/dx", ""]
+    return "\n".join(lines)
+
+
+def to_latex(system: BayesSystem) -> str:
+    """The same as an aligned LaTeX display."""
+    names = {q_hat_k: r"\hat{q}_k", q_hat_v: r"\hat{q}_v", NOISE: r"\Delta"}
+
+    def row(left: str, value: sympy.Expr) -> str:
+        return rf"{left} &= {sympy.latex(value, symbol_names=names)} \\"
+
+    rows = [row(r"\varphi", system.free_entropy)]
+    rows += [row(sympy.latex(name, symbol_names=names), value) for name, value in system.overlaps.items()]
+    rows += [row(names[name], value) for name, value in system.conjugates.items()]
+    for tokens, z in system.partition.items():
+        inside = sympy.latex(system.density[tokens], symbol_names=names)
+        rows.append(rf"{sympy.latex(z)} &= \left\langle {inside} \right\rangle \\")
+    return "\n".join([r"\begin{align*}", *rows, r"\end{align*}", ""])

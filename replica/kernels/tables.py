@@ -6,6 +6,18 @@ import numpy as np
 from numba import njit
 
 
+@njit(nogil=True, inline="always")
+def lagrange_six(t, coefficient):
+    """Fill the weights of the values at -2..3 for interpolation at t in [0, 1)."""
+    a, b, c, d, e = t + 2.0, t + 1.0, t - 1.0, t - 2.0, t - 3.0
+    coefficient[0] = -b * t * c * d * e / 120.0
+    coefficient[1] = a * t * c * d * e / 24.0
+    coefficient[2] = -a * b * c * d * e / 12.0
+    coefficient[3] = a * b * t * d * e / 12.0
+    coefficient[4] = -a * b * t * c * e / 24.0
+    coefficient[5] = a * b * t * c * d / 120.0
+
+
 @njit(nogil=True, cache=True)
 def shifted_average(table, origin, stride, count, shift, weight):
     """sum_j weight[i, j] f(origin + stride n - shift[i, j]) for n = 0..count-1, f tabulated at the integers from 0.
@@ -37,14 +49,7 @@ def shifted_average(table, origin, stride, count, shift, weight):
         for j in range(terms):
             x = origin - shift[i, j]
             first = math.floor(x)
-            t = x - first
-            a, b, c, d, e = t + 2.0, t + 1.0, t - 1.0, t - 2.0, t - 3.0
-            coefficient[0] = -b * t * c * d * e / 120.0
-            coefficient[1] = a * t * c * d * e / 24.0
-            coefficient[2] = -a * b * c * d * e / 12.0
-            coefficient[3] = a * b * t * d * e / 12.0
-            coefficient[4] = -a * b * t * c * e / 24.0
-            coefficient[5] = a * b * t * c * d / 120.0
+            lagrange_six(x - first, coefficient)
             for k in range(6):
                 at = first - 2 + k
                 phase = phases[at % stride]

@@ -68,6 +68,11 @@ class Problem:
         for name in ("reg_k", "reg_v"):
             set_(self, name, number(name, getattr(self, name), minimum=0.0, strict=True, hint=_EXTRAPOLATE))
 
+        if getattr(self.activation, "offset", None) == "optimal" and not self.is_population:
+            raise InvalidProblem(
+                f"erf offset = optimal needs alpha = inf, not {self.alpha:g}; allowed: a number, or alpha = inf"
+            )
+
     @property
     def is_population(self) -> bool:
         """Whether alpha = inf."""
