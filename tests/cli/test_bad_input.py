@@ -17,7 +17,6 @@ CASES = [
     (solve("--alpha", "0"), ["alpha = 0", "zero", "alpha > 0"]),
     (solve("--alpha", "-1"), ["alpha = -1", "negative", "alpha > 0"]),
     (solve("--alpha", "nan"), ["alpha = nan", "alpha > 0"]),
-    (solve("--alpha", "inf"), ["alpha = inf", "population", "alpha finite"]),
     (solve("--alpha", "1e999"), ["1e999", "overflows", "inf"]),
     (solve("--alpha", "two"), ["'two'", "not a number", "such as"]),
     (solve("--alpha", ""), ["''", "not a number"]),
