@@ -95,7 +95,9 @@ def run(
         result = train(FlowProblem(**problem), Plan(method, time, lr, records, rtol, stop), progress)
     rows = result.trajectory()
     emit(rows, output, format_, trajectory_table)
-    if plot and len(rows) > 2:
+    if plot and len(rows) < 3:
+        click.echo("warning: no figure: the run has fewer than two positive times", err=True)
+    elif plot:
         from replica.plots import figure
         from replica.plots import flow as pictures
 
@@ -175,12 +177,12 @@ def sweep(
     with progress_on("training") as progress:
         rows = run_sweep(problems(*axes, seeds, **start), plan, jobs, progress)
     emit(rows, output, format_, sweep_table)
-    if plot:
+    bad = [row for row in rows if row["status"] not in ("finished", "converged")]
+    if plot and len(bad) < len(rows):
         from replica.plots import figure
         from replica.plots import flow as pictures
 
         figure.save(pictures.sweep_figure(rows), plot)
-    bad = [row for row in rows if row["status"] not in ("finished", "converged")]
     if bad:
         kinds = ", ".join(sorted({row["status"] for row in bad}))
         click.echo(f"warning: {len(bad)} of {len(rows)} runs did not end well: {kinds}", err=True)

@@ -72,7 +72,7 @@ class Plan:
             raise InvalidProblem(
                 f"map = {problem.map!r} with tied weights has no classical flow at its kink; use --method descent"
             )
-        numbers = problem.size * (4 * self.records + 20) + problem.dim**2 * 5
+        numbers = problem.size * (16 * self.records + 20) + problem.dim**2 * 5
         if self.method == "flow":
             numbers += 2 * (problem.size + 1) ** 2  # the dense Jacobian of LSODA and its factors
         check_memory(8.0 * numbers, f"{problem.size} parameters with method = {self.method!r}")

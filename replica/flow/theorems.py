@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
+from ..errors import InvalidProblem
 from ..schema import Column
 from .plan import METHODS, Plan
-from .problem import FlowProblem, whole
+from .problem import FlowProblem, bounded, whole
 from .reduced import reduced_descent, reduced_flow
 from .result import FlowResult
 from .train import train
@@ -35,6 +36,7 @@ COLUMNS = (
     Column("lr", "number", "step of descent; null for flow"),
     Column("version", "text", "version of the package"),
 )
+SHORTEST = 1e3  # last time from which a limit of large t can be judged
 REDUCED_STEPS = 2_000  # of the plain numpy descent, which is the slow road
 
 
@@ -207,7 +209,12 @@ def check_theorems(
     """
     instances, seed = whole("instances", instances, 1, 10_000), whole("seed", seed, 0, 2**62)
     steps = whole("steps", steps, 1_000, 10**9)
+    time = bounded("time", time, SHORTEST, 1e12)
     plans = {"flow": Plan("flow", time=time), "descent": Plan("descent", time=steps * lr, lr=lr)}
+    if plans["descent"].time < SHORTEST:
+        raise InvalidProblem(
+            f"steps * lr = {steps * lr:g} is too short for limits of t; allowed: at least {SHORTEST:g}"
+        )
     report = progress or (lambda _: None)
     found: dict[tuple[str, str], list[tuple[float, float, int]]] = {}
     for index in range(instances):

@@ -102,7 +102,7 @@ def test_a_false_statement_is_exit_3(monkeypatch, capsys):
 
     false = theorems.Theorem("false", "a false claim", lambda seed: FlowProblem(seed=seed), worse)
     monkeypatch.setattr(theorems, "THEOREMS", (false,))
-    code, out, err = call(monkeypatch, capsys, "check", "--instances", 1, "--steps", 2000)
+    code, out, err = call(monkeypatch, capsys, "check", "--instances", 1, "--steps", 10_000)
     assert code == 3
     assert "FAILS" in out
     assert "false (flow, seed 0)" in err

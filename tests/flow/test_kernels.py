@@ -9,6 +9,8 @@ from replica.flow.result import Setting
 
 from .faces import gradient, objective, weights
 
+pytestmark = pytest.mark.nojit
+
 CASES = [
     *[{"loss": loss, "map": name} for loss in LOSSES for name in MAPS],
     *[{"loss": loss, "map": name, "tied": True} for loss in LOSSES for name in ("softmax", "power2", "sigmoid")],

@@ -5,6 +5,8 @@ import pytest
 
 from replica.flow import measures
 
+pytestmark = pytest.mark.nojit
+
 
 def test_uniform_and_one_hot():
     uniform, one_hot = np.full(5, 0.2), np.eye(5)[2]

@@ -9,6 +9,8 @@ from replica.errors import InvalidProblem
 from replica.flow.plan import Plan
 from replica.flow.problem import FlowProblem
 
+pytestmark = pytest.mark.nojit
+
 
 @pytest.mark.parametrize(
     "case",

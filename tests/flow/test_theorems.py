@@ -58,7 +58,7 @@ def test_loss_vanishes_fails_for_a_run_that_rests():
 def test_a_failed_check_is_reported(monkeypatch):
     false = replace(theorems.THEOREMS[0], instance=lambda seed: FlowProblem(scale_a=1.0, seed=seed))
     monkeypatch.setattr(theorems, "THEOREMS", (false,))
-    rows = theorems.check_theorems(instances=3, steps=5_000)
+    rows = theorems.check_theorems(instances=3, steps=10_000)
     assert not any(row["holds"] for row in rows)
     assert all(row["passed"] < row["instances"] for row in rows)
 
@@ -100,7 +100,10 @@ def test_what_does_not_close_is_refused(case):
         check_reducible(FlowProblem(**case))
 
 
-@pytest.mark.parametrize("case", [{"instances": 0}, {"steps": 10}, {"lr": -1.0}, {"time": 0.0}, {"seed": -1}])
+@pytest.mark.parametrize(
+    "case",
+    [{"instances": 0}, {"steps": 10}, {"steps": 5_000}, {"time": 10.0}, {"lr": -1.0}, {"time": 0.0}, {"seed": -1}],
+)
 def test_bad_settings(case):
     with pytest.raises(InvalidProblem):
         theorems.check_theorems(**case)
