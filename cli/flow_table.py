@@ -27,7 +27,7 @@ def trajectory_table(rows: Sequence[Row]) -> str:
     lines += [f"  {name:<20} {with_error(last[name], last.get(f'{name}_err'))}" for name in _LAST]
     lines.append(f"  {'sink':<20} token {last['sink_token']}, in {last['sink_share']:.0%} of the rows")
     if last["rows"] == 1 and len(weights) <= 20:
-        lines.append(f"  {'s':<20} " + " ".join(f"{last[name]:.4f}" for name in weights))
+        lines.append(f"  {'s':<20} " + " ".join("-" if last[name] is None else f"{last[name]:.4f}" for name in weights))
     lines.append("  " + problem_line(last))
     if last["message"]:
         lines.append(f"  note: {last['message']}")

@@ -20,7 +20,7 @@ WITH_ERROR = ("loss", "max_s", "int_gamma")
 def train(problem: FlowProblem, plan: Plan, progress: Callable[[float], None] | None = None) -> FlowResult:
     """Train `problem` as `plan` says; `progress` is called with the fraction of log time done.
 
-    The flow is integrated twice, at rtol and at 30 rtol; the change of a number is its error estimate, which is
+    The flow is integrated twice, at rtol and at 30 rtol; twice the change of a number is its error estimate, which is
     that of the coarser run and so on the safe side for the finer one that is returned.
 
     Returns
@@ -46,10 +46,16 @@ def train(problem: FlowProblem, plan: Plan, progress: Callable[[float], None] | 
 
 
 def _changes(fine: FlowResult, coarse: FlowResult) -> dict[str, np.ndarray]:
+    """Twice the largest change so far, as errors of the state outlive their cause, and rounding of the largest value.
+
+    The loss falls by many orders, so its own change at each time is taken.
+    """
     errors = {}
     for name in WITH_ERROR:
         a, b = fine.scalars[name], coarse.scalars[name]
         errors[name] = np.full(len(a), np.nan)  # times the coarse run did not reach have no estimate
         with np.errstate(invalid="ignore"):  # a state on its way to overflow has no error
-            errors[name][: len(b)] = np.abs(a[: len(b)] - b) + 4 * np.spacing(np.abs(a[: len(b)]))
+            change = np.abs(a[: len(b)] - b)
+            sofar = change if name == "loss" else np.fmax.accumulate(change)
+            errors[name][: len(b)] = 2 * sofar + 4 * np.finfo(float).eps * np.max(np.abs(a))
     return errors

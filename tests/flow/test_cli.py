@@ -83,6 +83,14 @@ def test_bad_input_is_one_line_and_exit_2(arguments, monkeypatch, capsys):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("method", ["flow", "descent"])
+def test_a_start_without_weights_is_shown_and_exit_3(method, monkeypatch, capsys):
+    code, out, err = call(monkeypatch, capsys, "run", "--map", "relu", "--mean-a", -5, "--time", 10, "--method", method)
+    assert code == 3
+    assert "out_of_domain at t = 0" in out
+    assert "sum to zero" in err
+
+
 def test_help():
     shown = CliRunner().invoke(main.cli, ["flow", "--help"])
     assert shown.exit_code == 0

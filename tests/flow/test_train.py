@@ -5,7 +5,7 @@ import pytest
 
 from replica.errors import InvalidProblem
 from replica.flow.plan import Plan
-from replica.flow.problem import MAPS, FlowProblem
+from replica.flow.problem import LOSSES, MAPS, FlowProblem
 from replica.flow.train import train
 
 PROBLEMS = {
@@ -32,6 +32,20 @@ def test_error_estimates_cover_a_tighter_run(case):
         miss = np.abs(got.scalars[name] - reference.scalars[name])
         assert np.all(miss <= error.max() + reference.errors[name].max()), name
         assert error.max() < 1e-3  # an estimate that is always large covers everything and says nothing
+
+
+def test_error_estimates_cover_at_every_time_of_random_problems():
+    rng = np.random.default_rng(1)
+    misses = total = 0
+    for seed in range(40):
+        loss, name = str(rng.choice(LOSSES)), str(rng.choice(MAPS))
+        condition = float(rng.uniform(1, 6)) if loss == "square" else None
+        problem = FlowProblem(loss=loss, map=name, dim=int(rng.integers(3, 8)), condition=condition, seed=seed)
+        got, reference = (train(problem, Plan(time=1e4, records=10, rtol=rtol)) for rtol in (1e-8, 1e-11))
+        for key, error in got.errors.items():
+            beyond = np.abs(got.scalars[key] - reference.scalars[key]) > error + reference.errors[key]
+            misses, total = misses + beyond.sum(), total + beyond.size
+    assert misses <= 0.02 * total
 
 
 @pytest.mark.parametrize("case", PROBLEMS.values(), ids=PROBLEMS)
