@@ -51,7 +51,7 @@ def solve_line(line: Line, threads: int | None = None, tick: Callable[[], None] 
     # linear algebra must not depend on how many threads its library would take
     with threadpool_limits(1):
         ordered = sorted(line.alphas)
-        found = {alpha: [] for alpha in ordered}
+        found: dict[float, list[tuple[str, Solution]]] = {alpha: [] for alpha in ordered}
         for direction, walk in ((UP, ordered), (DOWN, ordered[::-1])):
             previous = None
             for alpha in walk:
@@ -128,7 +128,8 @@ def _rows(found: Sequence[tuple[str, Solution]]) -> list[list[Any]]:
 def _ranks(solutions: Sequence[Solution]) -> list[int]:
     """Rank of each solution among the distinct fixed points, 0 the best; unconverged ones come last."""
     order = sorted(range(len(solutions)), key=lambda index: (not solutions[index].converged, _cost(solutions[index])))
-    ranks, best = [0] * len(solutions), []
+    ranks = [0] * len(solutions)
+    best: list[Solution] = []
     for index in order:
         one = solutions[index]
         same = [rank for rank, other in enumerate(best) if _same_point(one, other)]

@@ -20,7 +20,7 @@ from ..models.problem import Problem
 from ..registry import ACTIVATIONS, DATA_MODELS, ESTIMATORS, load
 from . import grids
 
-MAX_POINTS = 500_000  # the table is made in memory: about 5 kB a point
+MAX_POINTS = 500_000  # the table is made in memory: about 10 kB a point
 INITS = ("informed", "uninformed", "both")
 _NUMBERS = ("alpha", "nu", "noise", "reg", "reg_k", "reg_v", "erf_offset", "rtol")
 _DEFAULTS = {"noise": 0.0, "reg": 1.0}

@@ -36,35 +36,37 @@ def processes(lines: Sequence[Line], jobs: int, threads: int | None, tick: Tick)
     WorkerError
         If a line has cost three workers.
     """
-    waiting, deaths, ticked = deque(lines), Counter(), Counter()
+    waiting = deque(lines)
+    deaths: Counter[int] = Counter()
+    ticked: Counter[int] = Counter()
     workers = [_Worker(threads) for _ in range(min(jobs, len(lines)))]
     try:
         for worker in workers:
             worker.give(waiting)
-        while busy := {worker.connection: worker for worker in workers if worker.line is not None}:
-            for connection in wait(list(busy)):
-                worker = busy[connection]
+        while busy := [worker for worker in workers if worker.line is not None]:
+            ready = wait([worker.connection for worker in busy])
+            for worker in (worker for worker in busy if worker.connection in ready):
+                line = worker.line
                 try:
-                    kind, content = connection.recv()
+                    kind, content = worker.connection.recv()
                 except (EOFError, OSError):
-                    deaths[worker.line.index] += 1
-                    if deaths[worker.line.index] >= MAX_DEATHS:
+                    deaths[line.index] += 1
+                    if deaths[line.index] >= MAX_DEATHS:
                         raise WorkerError(_death_note(worker)) from None
-                    waiting.appendleft(worker.line)
+                    waiting.appendleft(line)
                     worker.restart()
                     worker.give(waiting)
                     continue
                 if kind == "tick":
                     worker.ticks += 1
-                    if worker.ticks > ticked[worker.line.index]:  # not again for a line that is solved again
-                        ticked[worker.line.index] += 1
+                    if worker.ticks > ticked[line.index]:  # not again for a line that is solved again
+                        ticked[line.index] += 1
                         tick()
                 elif kind == "error":
                     raise content
                 else:
-                    index = worker.line.index
                     worker.give(waiting)  # before the caller writes: the worker need not wait for the disk
-                    yield index, content
+                    yield line.index, content
     finally:
         for worker in workers:
             worker.stop()
@@ -74,7 +76,8 @@ class _Worker:
     """A worker process, the pipe to it, the line it is at, and the solves it has reported of it."""
 
     def __init__(self, threads: int | None) -> None:
-        self._threads, self.line, self.ticks = threads, None, 0
+        self._threads, self.ticks = threads, 0
+        self.line: Line | None = None
         self._start()
 
     def give(self, waiting: deque[Line]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -14,6 +13,8 @@ import numpy as np
 import pytest
 
 from tests.sweeps import command
+
+resource = pytest.importorskip("resource", reason="limits of POSIX")
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits of POSIX")
 
