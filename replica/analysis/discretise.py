@@ -9,6 +9,7 @@ from ..errors import InvalidProblem
 from ..models.activations.softmax import Softmax
 from ..models.problem import Problem
 from .channels import Channel, PairChannel
+from .mixture import Member, MixtureChannel, RidgeChannel
 from .node_channel import NodeChannel
 
 
@@ -53,16 +54,41 @@ def check_pair(problem: Problem) -> None:
 
 def ladder(problem: Problem, *, seed: int, threads: int | None) -> Ladder:
     """The levels of nodes suited to the problem."""
-    if problem.length.fixed == 2 and isinstance(problem.activation, Softmax):
+    if problem.length.fixed is not None:
+        return _ladder_of(problem, problem.length.fixed, seed=seed, threads=threads)
+    parts = [
+        (weight, _ladder_of(problem, length, seed=seed, threads=threads))
+        for length, weight in problem.length
+    ]
+    count = min(part.count for _, part in parts if part.count > 1)
+
+    def mixture(level: int) -> Channel:
+        return MixtureChannel([_member(weight, part, level) for weight, part in parts])
+
+    return Ladder(count, max(part.default_rtol for _, part in parts), 0, mixture)
+
+
+def _member(weight: float, part: Ladder, level: int) -> Member:
+    if part.count == 1:
+        return Member(weight, part.channel(0))
+    if part.stability_cap:
+        # the contact set is cheap beside sampled nodes: three levels ahead, and the one before for its error
+        level = min(level + 3, part.count - 1)
+        return Member(weight, part.channel(level), part.channel(level - 1))
+    return Member(weight, part.channel(level))
+
+
+def _ladder_of(problem: Problem, length: int, *, seed: int, threads: int | None) -> Ladder:
+    """The levels of nodes at one length."""
+    activation = problem.activation
+    if length == 1 and activation.combination in ("normalised", "centred"):
+        return Ladder(1, 1e-4, 0, lambda level: RidgeChannel())
+    if length == 2 and isinstance(activation, Softmax):
         return Ladder(len(PairChannel.steps), 1e-4, 5, lambda level: PairChannel(problem, level, threads))
-    if problem.length.fixed is None:
-        raise InvalidProblem(f"length = {problem.length} is a law, which erm does not have yet; allowed: an integer L")
-    counts = node_counts(max(problem.length.support), affine=NodeChannel.affine(problem))
-
-    def nodes(level: int) -> Channel:
-        return NodeChannel(problem, problem.length.fixed, counts[level], seed, threads)
-
-    return Ladder(len(counts), 1e-3, 0, nodes)
+    counts = node_counts(length, affine=NodeChannel.affine(problem))
+    return Ladder(
+        len(counts), 1e-3, 0, lambda level: NodeChannel(problem, length, counts[level], seed, threads)
+    )
 
 
 def node_counts(length: int, *, affine: bool) -> range:

@@ -24,8 +24,9 @@ class NodeChannel(Channel):
         self._module = tokens_lowering.load(problem)
         self._extra, self._threads = (float(length), problem.data.explained), threads
         self._count = 2**log2_count
+        self._directions = length - int(problem.activation.combination == "centred")
         self._parts = [
-            token_nodes(problem, length, log2_count, (seed, scramble), affine=self._module.AFFINE)
+            token_nodes(problem, length, log2_count, (seed, length, scramble), affine=self._module.AFFINE)
             for scramble in range(SCRAMBLES)
         ]
         self.nodes = SCRAMBLES * self._count
@@ -69,7 +70,8 @@ class NodeChannel(Channel):
         """The whole response is 2 dE M/dq_k, by Stein's lemma; without the jumps it is minus the trace."""
         trace, _, *squares = responses
         slope = channel[tokens_lowering.CHANNEL_TERMS.index("d_q_k")]
-        jump = 0.0 if self._module.AFFINE and self._extra[0] > 1 else 2.0 * slope + trace
+        # linear attention jumps only where its key has a single direction
+        jump = 0.0 if self._module.AFFINE and self._directions > 1 else 2.0 * slope + trace
         return StabilitySums(*map(float, squares), jump=float(jump), jump_square=math.nan)
 
     def _scrambles(self, par: np.ndarray) -> tuple[np.ndarray, int, int]:

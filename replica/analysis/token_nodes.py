@@ -108,7 +108,7 @@ def _directions(problem: Problem, length: int, log2_count: int, seed: tuple[int,
         eta[:, -2], zeta[:, -2], zeta[:, -1] = radius(0, left), ndtri(u[:, 1]), radius(2, left - 1)
 
     # orthonormal frame: e_1 less its mean (centred) or e_1, then (not centred) the other ones, then the other scores
-    own, mean, spread, weight = _score_statistics(problem, length, log2_count, seed)
+    own, mean, spread, weight = _score_statistics(problem, length, log2_count, seed, points.shape[1])
     shift, read = np.full(columns, -1.0), np.zeros(columns)
     if centred:
         contrast = math.sqrt((length - 1) / length)
@@ -127,16 +127,17 @@ def _directions(problem: Problem, length: int, log2_count: int, seed: tuple[int,
 
 
 def _score_statistics(
-    problem: Problem, length: int, log2_count: int, seed: tuple[int, ...]
+    problem: Problem, length: int, log2_count: int, seed: tuple[int, ...], used: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Score of the hidden token, mean and root of the summed squared deviations of the others, weight.
 
     For many tokens a share of the samples, repeated: they matter little beside the other noise, and the scrambles,
-    which differ in them too, show how little.
+    which differ in them too, show how little. The first `used` coordinates of the Sobol sequence belong to other nodes:
+    two scrambles of the same coordinate are not independent point by point.
     """
     count = min(log2_count, max(0, MAX_SCORES - math.ceil(math.log2(length))))
     dimension = problem.data.score_points(length)
-    points = scrambled_sobol(dimension, count, (*seed, 1)) if dimension else np.empty((2**count, 0))
+    points = scrambled_sobol(used + dimension, count, (*seed, 1))[:, used:] if dimension else np.empty((2**count, 0))
     scores, weight = problem.data.teacher_scores(points, length)
     others = scores[:, 1:]
     mean = others.mean(axis=1) if length > 1 else np.zeros(len(scores))

@@ -115,3 +115,14 @@ def test_one_module_serves_all_offsets_lengths_and_models():
     module = lowering.load(problem(ACTIVATIONS["erf"], MODELS["spiked"]))
     assert lowering.load(problem(type(ACTIVATIONS["erf"])(1.25), MODELS["max"], length=9)) is module
     assert lowering.load(problem(ACTIVATIONS["softmax"], MODELS["max"])) is not module
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", ["softplus", "linear", "linear-centred"])
+def test_points_are_more_even_than_random_ones(name, model):
+    channel = equations(ACTIVATIONS[name], MODELS[model], length=3, log2_count=12).channel
+    one = equations(ACTIVATIONS[name], MODELS[model], length=3, log2_count=12)
+    envelopes = [variant.sums.envelope for variant in channel.variants(one.parameters(POINT))[0]]
+    # a positive heavy-tailed variable has a standard deviation of its mean or more
+    random = np.mean(envelopes) / np.sqrt(2**12)
+    assert np.std(envelopes, ddof=1) < 0.5 * random
