@@ -19,7 +19,7 @@ def test_tables_have_the_schema_and_good_runs_only(name):
     table = pd.read_csv(ROOT / "results" / f"{name}.csv")
     assert list(table) == [column.name for column in FINAL]
     assert set(table["status"]) <= {"finished", "converged"}
-    assert table["max_s_err"].max() < 1e-4
+    assert table["max_s_err"].max() < 1e-3
 
 
 def test_rows_are_what_the_code_makes():
