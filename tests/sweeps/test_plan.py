@@ -93,7 +93,7 @@ def test_digest_knows_the_options_and_nothing_else():
         ({"reg": 1, "reg_k": 1, "reg_v": 1}, "reg has no effect"),
         ({"length": "0"}, "length"),
         ({"estimator": "magic"}, "'magic' is unknown"),
-        ({"alpha": "1:2:2000", "noise": "0:1:2000"}, "4000000 points"),
+        ({"alpha": "1:2:2000", "noise": "0:1:2000", "estimator": "erm"}, "4000000 points"),
     ],
 )
 def test_bad_grids_are_refused_in_one_line(change, words):
