@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .experiment import check_counts, experiment_options, finish, integers, show_progress
+from .experiment import check_open_interval, experiment_options, finish, integers, show_progress
 from .options import NUMBER, problem_options, problems
 from .output import check_output, output_options
 
@@ -49,11 +49,12 @@ def erm(
 
     Example: replica erm --model max-slr --alpha 2 --d 500,1000,2000 --seeds 10
     """
-    check_counts(gtol=gtol)
+    check_open_interval(gtol=gtol)
     format_ = check_output(output, format_)
     asked, sizes = problems(**problem), integers("d", dimensions)
     from replica.simulation.data import sample_count
-    from replica.simulation.erm import check_starts, experiments, summarise
+    from replica.simulation.erm import check_starts, experiments
+    from replica.simulation.summary import summarise
 
     names = check_starts(starts.split(","))
     for one in asked:
@@ -67,5 +68,5 @@ def erm(
             fits += experiments(
                 one, size, range(seed, seed + seeds), names, gtol=gtol, max_iter=max_iter, progress=progress
             )
-        rows += [solution.to_row() for solution in summarise(one, fits, gtol=gtol)]
+        rows += [solution.to_row() for solution in summarise(one, fits, tolerance=gtol)]
     finish(rows, output, format_)

@@ -54,8 +54,8 @@ def integers(name: str, text: str) -> list[int]:
         raise InvalidProblem(f"{name} = {text!r} is not understood; allowed: integers such as 500,1000,2000") from None
 
 
-def check_counts(**tolerances: float) -> None:
-    """Refuse tolerances outside (0, 1).
+def check_open_interval(**tolerances: float) -> None:
+    """Refuse numbers outside (0, 1).
 
     Raises
     ------

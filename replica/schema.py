@@ -11,6 +11,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .types import Solution
 
+BAYES = ("bayes", "experiment-amp")  # estimators that know neither an activation nor penalties
 Kind = Literal["text", "integer", "number", "flag"]
 
 
@@ -88,7 +89,7 @@ NAMES = tuple(column.name for column in COLUMNS)
 
 def row_of(solution: Solution) -> dict[str, Any]:
     """The row of a solution: every column, None where a value does not exist (nan)."""
-    problem, is_bayes = solution.problem, solution.estimator == "bayes"
+    problem, is_bayes = solution.problem, solution.estimator in BAYES
     values = {
         "model": problem.data.name,
         "estimator": solution.estimator,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from ..models.problem import Problem
+from .data import Dataset
 
+Sigma = Callable[[np.ndarray], np.ndarray]
 _TOKENS = 1 << 19  # fresh tokens handled at once
 
 
@@ -20,7 +23,15 @@ class Risk(NamedTuple):
     attention_err: float
 
 
-def fresh_risk(problem: Problem, gram: np.ndarray, rng: np.random.Generator, samples: int = 200_000) -> Risk:
+def gram_matrix(dataset: Dataset, weights: np.ndarray) -> np.ndarray:
+    """Inner products of (k*, k, v*, v), per D, shape (4, 4), from weights (k, v) of shape (2, D)."""
+    frame = np.stack([dataset.key, weights[0], dataset.value, weights[1]])
+    return frame @ frame.T / dataset.dimension
+
+
+def fresh_risk(
+    problem: Problem, sigma: Sigma, gram: np.ndarray, rng: np.random.Generator, samples: int = 200_000
+) -> Risk:
     """The risk of f(X) = sigma(chi)^T z on fresh data, noise included.
 
     Only the key plane (chi*, chi) is sampled. Given it, every (z*_l, z_l) is Gaussian and independent of the other
@@ -31,8 +42,11 @@ def fresh_risk(problem: Problem, gram: np.ndarray, rng: np.random.Generator, sam
     Parameters
     ----------
     problem : Problem
+        Its data model, lengths and noise matter.
+    sigma : callable
+        Attention: scores of shape (n, L) to weights of that shape.
     gram : ndarray, shape (4, 4)
-        Inner products of (k*, k, v*, v), per D.
+        See `gram_matrix`.
     rng : numpy.random.Generator
     samples : int
         Fresh samples, divided among the lengths by their probability.
@@ -44,7 +58,7 @@ def fresh_risk(problem: Problem, gram: np.ndarray, rng: np.random.Generator, sam
         count = max(2, round(weight * samples))
         step = max(1, _TOKENS // length)
         parts = [
-            _draw(problem, gram, transfer, covariance, rng, min(step, count - start), length)
+            _draw(problem, sigma, gram, transfer, covariance, rng, min(step, count - start), length)
             for start in range(0, count, step)
         ]
         values = np.concatenate(parts, axis=1)
@@ -56,6 +70,7 @@ def fresh_risk(problem: Problem, gram: np.ndarray, rng: np.random.Generator, sam
 
 def _draw(
     problem: Problem,
+    sigma: Sigma,
     gram: np.ndarray,
     transfer: np.ndarray,
     covariance: np.ndarray,
@@ -75,8 +90,8 @@ def _draw(
     mean = transfer[1, 0] * chi_star + transfer[1, 1] * chi
     mean[rows, eps] += shift * gram[3, 0]
     chi[rows, eps] += shift * m_k
-    sigma = problem.activation.sigma(chi)
-    relevant = sigma[rows, eps]
-    bias = mean_star - np.sum(sigma * mean, axis=1)
-    spread_z = covariance[0, 0] - 2 * relevant * covariance[0, 1] + np.sum(sigma**2, axis=1) * covariance[1, 1]
+    attention = sigma(chi)
+    relevant = attention[rows, eps]
+    bias = mean_star - np.sum(attention * mean, axis=1)
+    spread_z = covariance[0, 0] - 2 * relevant * covariance[0, 1] + np.sum(attention**2, axis=1) * covariance[1, 1]
     return np.stack([bias**2 + spread_z, relevant])

@@ -1,4 +1,4 @@
-"""`replica erm`: rows, files, exit codes, refusals in one line."""
+"""`replica erm` and `replica amp`: rows, files, exit codes, refusals in one line."""
 
 import csv
 import json
@@ -61,7 +61,7 @@ def test_fits_that_are_cut_short_are_written_and_exit_3(monkeypatch, capsys):
     code, out, err = call(monkeypatch, capsys, *ERM, *options)
     assert code == 3
     assert [row["status"] for row in json.loads(out)] == ["max_iter"]
-    assert "2 of 2 fits did not converge" in err
+    assert "2 of 2 runs did not converge" in err
 
 
 @pytest.mark.parametrize(
@@ -79,5 +79,37 @@ def test_fits_that_are_cut_short_are_written_and_exit_3(monkeypatch, capsys):
 )
 def test_bad_input_exits_2_with_one_line(monkeypatch, capsys, options, needle):
     code, out, err = call(monkeypatch, capsys, *ERM, *options)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert needle in err
+
+
+AMP = ("amp", "--model", "spiked-slr", "--alpha", "2", "--noise", "0.3")
+
+
+def test_amp_rows_know_neither_activation_nor_penalty(monkeypatch, capsys):
+    code, out, _ = call(monkeypatch, capsys, *AMP, "--d", "60,80,100", "--seeds", "3", "--format", "json")
+    rows = json.loads(out)
+    assert code == 0
+    assert [row["d"] for row in rows] == [60, 80, 100, None]
+    assert {(row["estimator"], row["activation"], row["reg_k"], row["init"]) for row in rows} == {
+        ("experiment-amp", None, None, "uninformed")
+    }
+    assert all(row["V_v_err"] > 0 for row in rows)
+    assert "d = inf" in call(monkeypatch, capsys, *AMP, "--d", "60,80,100", "--seeds", "2")[1]
+
+
+def test_amp_that_is_cut_short_exits_3(monkeypatch, capsys):
+    code, out, err = call(monkeypatch, capsys, *AMP, "--d", "60", "--seeds", "2", "--max-iter", "2", "--format", "json")
+    assert code == 3
+    assert json.loads(out)[0]["status"] == "max_iter"
+    assert "2 of 2 runs" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "needle"),
+    [(("--damping", "1"), "damping = 1"), (("--tol", "0"), "tol = 0"), (("--nu", "inf"), "nu = inf")],
+)
+def test_amp_refuses_in_one_line(monkeypatch, capsys, options, needle):
+    code, out, err = call(monkeypatch, capsys, *AMP, *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert needle in err

@@ -10,7 +10,8 @@ from replica.models.data.max_slr import MaxSLR
 from replica.models.data.spiked_slr import SpikedSLR
 from replica.models.problem import Problem
 from replica.simulation.data import Dataset, Group, draw
-from replica.simulation.erm import STARTS, check_starts, experiments, fit, standard_error, summarise
+from replica.simulation.erm import STARTS, check_starts, experiments, fit
+from replica.simulation.summary import standard_error, summarise
 from replica.types import Status
 from tests.simulation.cases import activation
 
@@ -60,7 +61,7 @@ NUMBERS = ("m_k", "q_k", "m_v", "q_v", "train_loss", "test_risk")
 def test_experiments_scatter_around_the_asymptotic_values(case):
     problem, dimension, seeds, accuracy, expected = FIXED_POINTS[case]
     fits = experiments(problem, dimension, range(seeds), ["informed"])
-    (solution,) = summarise(problem, fits)
+    (solution,) = summarise(problem, fits, tolerance=1e-5)
     assert solution.status is Status.CONVERGED
     row = solution.to_row()
     z = {
@@ -86,7 +87,7 @@ def test_storage_in_float32_moves_overlaps_far_less_than_their_fluctuations():
 
 
 def test_starts_reach_one_minimum_where_replica_symmetry_is_stable():
-    solutions = summarise(EASY, experiments(EASY, 120, [0, 1], STARTS))
+    solutions = summarise(EASY, experiments(EASY, 120, [0, 1], STARTS), tolerance=1e-5)
     assert [solution.init for solution in solutions] == [(start,) for start in STARTS]
     assert {solution.branch for solution in solutions} == {0}
     assert [solution.selected for solution in solutions] == [True, False, False]
@@ -96,7 +97,7 @@ def test_starts_reach_one_minimum_where_replica_symmetry_is_stable():
 
 def test_starts_with_different_minima_are_ranked_by_objective():
     weak = Problem(SpikedSLR(2.0), activation("softmax"), 2.0, 2, reg_k=0.003, reg_v=0.003)
-    solutions = summarise(weak, experiments(weak, 60, [0, 1, 2], STARTS))
+    solutions = summarise(weak, experiments(weak, 60, [0, 1, 2], STARTS), tolerance=1e-5)
     ranked = sorted(solutions, key=lambda solution: solution.objective)
     assert [solution.branch for solution in ranked] == [0, 1, 2]
     assert [solution.selected for solution in ranked] == [True, False, False]
@@ -105,9 +106,9 @@ def test_starts_with_different_minima_are_ranked_by_objective():
 def test_a_fit_that_is_cut_short_says_so():
     fits = experiments(EASY, 60, [0, 1], ["random"], max_iter=3)
     assert {one.status for one in fits} == {Status.MAX_ITER}
-    (solution,) = summarise(EASY, fits)
+    (solution,) = summarise(EASY, fits, tolerance=1e-5)
     assert solution.status is Status.MAX_ITER
-    assert "2 of 2 fits did not converge" in solution.message
+    assert "2 of 2 runs did not converge" in solution.message
     assert solution.residual > 1e-5
 
 
@@ -118,12 +119,12 @@ def test_an_unreachable_tolerance_is_not_called_converged():
 
 
 def test_rows_follow_the_schema():
-    (solution,) = summarise(EASY, experiments(EASY, 60, range(3, 6), ["informed"]))
+    (solution,) = summarise(EASY, experiments(EASY, 60, range(3, 6), ["informed"]), tolerance=1e-5)
     row = solution.to_row()
     expected = {"estimator": "experiment-erm", "d": 60, "seeds": 3, "seed": 3, "init": "informed"}
     assert {name: row[name] for name in expected} == expected
     assert [row[name] for name in ("V_k", "q_hat_v", "free_entropy", "replicon")] == [None] * 4
-    single = summarise(EASY, experiments(EASY, 60, [3], ["informed"]))[0].to_row()
+    single = summarise(EASY, experiments(EASY, 60, [3], ["informed"]), tolerance=1e-5)[0].to_row()
     assert [single[name] for name in ("m_k_err", "test_risk_err")] == [None] * 2
 
 

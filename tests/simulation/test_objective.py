@@ -10,9 +10,10 @@ from replica.models.data.spiked_slr import SpikedSLR
 from replica.models.problem import Problem
 from replica.registry import ACTIVATIONS
 from replica.simulation import data as data_module
-from replica.simulation import objective as objective_module
+from replica.simulation import tokens as tokens_module
 from replica.simulation.data import draw
 from replica.simulation.objective import Objective
+from replica.simulation.tokens import Tokens
 from tests.simulation.cases import activation
 
 CASES = [(name, data) for name in sorted(ACTIVATIONS) for data in (SpikedSLR(2.0), MaxSLR(math.inf))]
@@ -51,13 +52,14 @@ def test_the_value_is_the_definition(name, data):
 
 
 def test_bits_do_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr(objective_module, "_SERIAL", 0)
+    monkeypatch.setattr(tokens_module, "_SERIAL", 0)
     monkeypatch.setattr(data_module, "_BLOCK", 1 << 10)
     sample, x = dataset("softmax", SpikedSLR(2.0), 60), point(60)
     results = []
     for threads in (1, 2, 3):
-        with Objective(sample, threads).running() as objective:
-            assert objective._threads == threads
+        objective = Objective(sample, threads)
+        with objective.tokens.running():
+            assert objective.tokens.threads == threads
             results.append(objective(x))
     for value, gradient in results[1:]:
         assert value == results[0][0]
@@ -71,3 +73,16 @@ def test_blocks_only_change_round_off(monkeypatch):
     cut = Objective(sample)(x)
     assert cut[0] == pytest.approx(whole[0], rel=1e-13)
     np.testing.assert_allclose(cut[1], whole[1], rtol=1e-9, atol=1e-11)
+
+
+def test_forward_and_backward_are_the_products_of_their_definition():
+    sample = dataset("softmax", SpikedSLR(2.0), 50)
+    tokens, weights = Tokens(sample), point(50).reshape(2, 50)
+    scores = tokens.forward(weights)
+    expected = np.zeros((2, 50))
+    for group, found in zip(sample.groups, scores, strict=True):
+        product = np.moveaxis(group.tokens.astype(float) @ weights.T, 2, 0) / math.sqrt(50)
+        np.testing.assert_allclose(found, product, rtol=1e-10, atol=1e-12)
+        expected += np.einsum("anl,nld->ad", found, group.tokens.astype(float)) / math.sqrt(50)
+    np.testing.assert_allclose(tokens.backward(scores), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_array_equal(tokens.sweep(weights, lambda number, span, found: found), tokens.backward(scores))

@@ -11,13 +11,8 @@ from replica.models.data.spiked_slr import SpikedSLR
 from replica.models.problem import Problem
 from replica.registry import ACTIVATIONS
 from replica.simulation.data import draw
-from replica.simulation.risk import fresh_risk
+from replica.simulation.risk import fresh_risk, gram_matrix
 from tests.simulation.cases import activation
-
-
-def gram_of(dataset, k, v):
-    frame = np.stack([dataset.key, k, dataset.value, v])
-    return frame @ frame.T / dataset.dimension
 
 
 @pytest.mark.parametrize("name", sorted(ACTIVATIONS))
@@ -34,7 +29,7 @@ def test_projection_agrees_with_fresh_tokens_in_full_dimension(name, data):
         sigma = problem.activation.sigma(group.tokens @ k / math.sqrt(dimension))
         losses.append((group.label - np.sum(sigma * (group.tokens @ v) / math.sqrt(dimension), axis=1)) ** 2)
         attention.append(sigma[np.arange(len(sigma)), group.position])
-    found = fresh_risk(problem, gram_of(fresh, k, v), rng, 40_000)
+    found = fresh_risk(problem, problem.activation.sigma, gram_matrix(fresh, np.stack([k, v])), rng, 40_000)
     for values, mean, error in (
         (np.concatenate(losses), found.test_risk, found.test_risk_err),
         (np.concatenate(attention), found.attention, found.attention_err),
@@ -55,7 +50,7 @@ def test_linear_attention_at_its_population_optimum(length):
                 gram = np.diag([1.0, a * a, 1.0, b * b])
                 gram[0, 1] = gram[1, 0] = a
                 gram[2, 3] = gram[3, 2] = b
-                risks.append(fresh_risk(problem, gram, np.random.default_rng(1), 20_000))
+                risks.append(fresh_risk(problem, problem.activation.sigma, gram, np.random.default_rng(1), 20_000))
         lowest = min(risks)
         assert best - 5 * lowest.test_risk_err < lowest.test_risk < 1.1 * best
 
@@ -63,7 +58,9 @@ def test_linear_attention_at_its_population_optimum(length):
 def test_sampling_errors_are_honest():
     problem = Problem(SpikedSLR(2.0), activation("softmax"), 1.0, "1:1,3:2", noise=0.2)
     gram = np.eye(4) + 0.3 * (np.ones((4, 4)) - np.eye(4))
-    runs = [fresh_risk(problem, gram, np.random.default_rng(seed), 2000) for seed in range(150)]
+    runs = [
+        fresh_risk(problem, problem.activation.sigma, gram, np.random.default_rng(seed), 2000) for seed in range(150)
+    ]
     for value, error in ((0, 1), (2, 3)):
         spread = np.std([run[value] for run in runs], ddof=1)
         assert 0.8 < spread / np.mean([run[error] for run in runs]) < 1.25
@@ -72,5 +69,5 @@ def test_sampling_errors_are_honest():
 def test_a_key_along_the_hidden_one_is_not_singular():
     problem = Problem(SpikedSLR(2.0), activation("softmax"), 1.0, 2)
     gram = np.kron(np.eye(2), np.ones((2, 2)))
-    found = fresh_risk(problem, gram, np.random.default_rng(0))
+    found = fresh_risk(problem, problem.activation.sigma, gram, np.random.default_rng(0))
     assert 0 < found.test_risk < 1

@@ -100,3 +100,27 @@ class DataModel(ABC):
             X_eps = Z_eps + shift k*/sqrt(D); all other tokens X_l = Z_l.
         """
         raise NotImplementedError(f"{self.name} has no sampler: it cannot be simulated")
+
+    @property
+    def norm_penalty(self) -> float:
+        """c, where g for a key of any norm is g of this class times exp(-c (|k|^2/D - 1)/2)."""
+        return 0.0
+
+    def position_evidence(self, omega: np.ndarray, variance: float, log_likelihood: np.ndarray) -> np.ndarray:
+        """Posterior of the hidden position when the scores are uncertain, chi ~ N(omega, variance I), by hand.
+
+        With pi_l = E g(l, chi)/L and Z = sum_l pi_l exp(log_likelihood_l) (theory.md section 6): the posterior
+        p_l = pi_l exp(log_likelihood_l)/Z, the score d log Z/d omega_l, the curvature -d^2 log Z/d omega_l^2.
+        Factors of g that depend on the norm of the key alone are left to `norm_penalty`.
+
+        Parameters
+        ----------
+        omega, log_likelihood : ndarray, shape (n, L)
+        variance : float
+            > 0.
+
+        Returns
+        -------
+        ndarray, shape (3, n, L)
+        """
+        raise NotImplementedError(f"{self.name} has no posterior of the position: message passing cannot use it")

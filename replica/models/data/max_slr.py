@@ -94,6 +94,17 @@ class MaxSLR(DataModel):
             scores = self.nu * noise_scores + rng.gumbel(size=noise_scores.shape)
         return np.argmax(scores, axis=1), np.zeros(len(scores))
 
+    def position_evidence(self, omega: np.ndarray, variance: float, log_likelihood: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        from .race import race_evidence
+
+        if self.nu == 0.0:
+            weights = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+            none = np.zeros_like(omega)
+            return np.stack([weights / weights.sum(axis=1, keepdims=True), none, none])
+        return race_evidence(omega, math.sqrt(variance), self.nu, log_likelihood)
+
 
 @functools.cache
 def logistic_mixture() -> tuple[tuple[float, float], ...]:

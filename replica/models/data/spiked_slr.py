@@ -60,3 +60,16 @@ class SpikedSLR(DataModel):
 
         n, length = noise_scores.shape
         return rng.integers(0, length, size=n), np.full(n, np.sqrt(self.nu))
+
+    @property
+    def norm_penalty(self) -> float:
+        return self.nu
+
+    def position_evidence(self, omega: np.ndarray, variance: float, log_likelihood: np.ndarray) -> np.ndarray:
+        import numpy as np
+
+        # E exp(sqrt(nu) chi_l) = exp(sqrt(nu) omega_l + nu variance/2): the last factor is common to all l
+        logits = np.sqrt(self.nu) * omega + log_likelihood
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        posterior = weights / weights.sum(axis=1, keepdims=True)
+        return np.stack([posterior, np.sqrt(self.nu) * posterior, -self.nu * posterior * (1.0 - posterior)])
