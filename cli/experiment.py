@@ -96,7 +96,10 @@ def _label(row: Row) -> str:
 
 
 def _block(row: Row) -> str:
-    lines = [f"{row['model']}: {_label(row)}" + (" (lowest objective)" if row["selected"] else "")]
+    lines = [
+        f"{row['model']}: {_label(row)}"
+        + (" (lowest objective)" if row["selected"] and row["objective"] is not None else "")
+    ]
     lines += ["  " + problem_line(row), ""]
     lines += [f"  {name:<20} {with_error(row[name], row[f'{name}_err'])}" for name in _SHOWN if row[name] is not None]
     lines += [f"  {'attention_relevant':<20} {with_error(row['attention_relevant'], None)}", ""]
