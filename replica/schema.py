@@ -71,7 +71,7 @@ def _columns() -> tuple[Column, ...]:
     errors = [Column(f"{name}_err", number, f"absolute error estimate of {name}") for name in with_error]
     tail = [
         Column("rtol", number, "relative error asked of test_risk"),
-        Column("residual", number, "undamped max |F(x) - x|/(1 + |x|)"),
+        Column("residual", number, "undamped max |F(x) - x|/scale; the scale of m is sqrt(q), of q and V themselves"),
         Column("iterations", integer, "evaluations of the fixed-point map"),
         Column("method", text, "iteration and integration used"),
         Column("nodes", integer, "integration nodes of the last level"),

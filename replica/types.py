@@ -89,7 +89,7 @@ class Solution:
     accuracy_met : bool or None
         Whether the error of test_risk is within rtol.
     residual : float
-        Undamped max |F(x) - x| / (1 + |x|).
+        Undamped max |F(x) - x| / scale, the scale of m being sqrt(q), of q and V themselves.
     iterations : int
         Evaluations of the map F.
     d, seeds : int or None

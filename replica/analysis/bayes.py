@@ -167,9 +167,7 @@ def _from_overlaps(start: Solution) -> np.ndarray:
         return np.log([start.overlaps.V_k, start.overlaps.V_v])
 
 
-def _solution(
-    problem: Problem, evolution: StateEvolution, point: FixedPoint, rtol: float, seed: int
-) -> Solution:
+def _solution(problem: Problem, evolution: StateEvolution, point: FixedPoint, rtol: float, seed: int) -> Solution:
     values = observables(point.averages, point.x, problem.alpha, problem.noise)
     x_error, errors = _errors(problem, evolution, point, values)
     miss = np.exp(point.x)

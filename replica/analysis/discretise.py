@@ -24,10 +24,19 @@ class Ladder:
         Relative accuracy of test_risk asked for by default.
     stability_cap : int
         Finest level used for the replicon.
+    entries : tuple of int
+        Levels on which to start, the next where the iteration fails on one.
     """
 
-    def __init__(self, count: int, default_rtol: float, stability_cap: int, make: Callable[[int], Channel]) -> None:
-        self.count, self.default_rtol, self.stability_cap = count, default_rtol, stability_cap
+    def __init__(
+        self,
+        count: int,
+        default_rtol: float,
+        stability_cap: int,
+        make: Callable[[int], Channel],
+        entries: tuple[int, ...] = (0,),
+    ) -> None:
+        self.count, self.default_rtol, self.stability_cap, self.entries = count, default_rtol, stability_cap, entries
         self._make = make
         self._channels: dict[int, Channel] = {}
 
@@ -84,7 +93,7 @@ def _ladder_of(problem: Problem, length: int, *, seed: int, threads: int | None)
     if length == 1 and activation.combination in ("normalised", "centred"):
         return Ladder(1, 1e-4, 0, lambda level: RidgeChannel())
     if length == 2 and isinstance(activation, Softmax):
-        return Ladder(len(PairChannel.steps), 1e-4, 5, lambda level: PairChannel(problem, level, threads))
+        return Ladder(len(PairChannel.steps), 1e-4, 5, lambda level: PairChannel(problem, level, threads), (0, 3))
     counts = node_counts(length, affine=NodeChannel.affine(problem))
     return Ladder(
         len(counts), 1e-3, 0, lambda level: NodeChannel(problem, length, counts[level], seed, threads)

@@ -17,10 +17,11 @@ from .erm_map import Equations, State, overlap_chart
 
 # bound on the undamped residual at every level; the inner integrations are good to about 1e-10
 TOLERANCE = 1e-9
-# two fixed points closer than this in every overlap, relative to 1 + |x|, are one
+# two fixed points closer than this in every overlap, relative to its scale, are one
 SAME = 1e-4
-# damping tried in turn on the coarsest nodes
-RETRIES = (0.0, 0.6, 0.9)
+# (damping, plain steps before mixing) tried in turn: the map may overshoot by decades, back and forth, which only
+# damped steps in the chart calm down
+RETRIES = ((0.0, 4), (0.7, 40))
 STARTS = ("informed", "uninformed")
 
 
@@ -41,7 +42,7 @@ def fixed_points(
     seed: int = 0,
     damping: float = 0.0,
     accelerate: bool = True,
-    max_evaluations: int = 2000,
+    max_evaluations: int = 300,
     threads: int | None = None,
 ) -> list[Solution]:
     """Every distinct fixed point reached from the starts, lowest objective first, with error estimates.
@@ -113,6 +114,7 @@ class _Path:
         self.problem, self.levels, self.options, self.names = problem, levels, options, names
         self.x, self.slope = x, None
         self.states: list[State] = []
+        self.level = 0
         self.result: FixedPointResult | None = None
         self._errors: dict[str, float] | None = None
         self.evaluations = 0
@@ -129,23 +131,30 @@ class _Path:
         return value if math.isfinite(value) else math.inf
 
     def begin(self) -> None:
-        """Solve on the coarsest nodes: plain steps choose the basin, then Anderson, then Newton."""
-        equations = self._equations(0)
-        rough = 1e-3 if self.options.accelerate else TOLERANCE
-        for damping in RETRIES if self.options.accelerate else RETRIES[:1]:
-            result = self._iterate(equations, self.x, rough, damping)
+        """Solve on the coarsest nodes on which the iteration converges."""
+        for level in self.levels.entries:
+            self.level = level
+            self.states.clear()
+            equations = self._equations(self.level)
+            self._record(equations, self._enter(equations))
+            if self.converged:
+                return
+
+    def _enter(self, equations: Equations) -> FixedPointResult:
+        """Plain steps choose the basin; then Anderson, then Newton."""
+        if not self.options.accelerate:
+            return self._iterate(equations, self.x, TOLERANCE)
+        for damping, plain_steps in RETRIES:
+            result = self._iterate(equations, self.x, 1e-3, damping, plain_steps)
             if result.status is Status.CONVERGED:
-                break
-        if self.options.accelerate and result.status is Status.CONVERGED:
-            result = self._polish(equations, result)
-        self._record(equations, result)
+                return self._polish(equations, result)
+        return result
 
     def refine(self) -> None:
         """Solve on finer and finer nodes until the error of test_risk is small enough or the nodes are at their cap."""
-        for level in range(1, self.levels.count):
-            if not self.converged:
-                return
-            equations = self._equations(level)
+        while self.converged and self.level + 1 < self.levels.count:
+            self.level += 1
+            equations = self._equations(self.level)
             if self.options.accelerate:
                 result = self._polish(equations, self.result)
             else:
@@ -158,7 +167,7 @@ class _Path:
         state, problem = self.states[-1], self.problem
         result, numbers = self.result, state.numbers
         errors = self.errors()
-        verdict = stability.assess(self._equations, len(self.states) - 1, self.levels.stability_cap, state)
+        verdict = stability.assess(self._equations, self.level, self.levels.stability_cap, state)
         accuracy_met = errors["test_risk"] <= self.options.rtol * abs(numbers["test_risk"])
         notes = [verdict.message] if self.converged else [_FAILURES[result.status]]
         if self.converged and not accuracy_met:
@@ -183,8 +192,8 @@ class _Path:
             accuracy_met=bool(accuracy_met),
             residual=result.residual,
             iterations=self.evaluations,
-            method=f"{self.method}; {self._equations(len(self.states) - 1).channel.description}",
-            nodes=self._equations(len(self.states) - 1).channel.nodes,
+            method=f"{self.method}; {self._equations(self.level).channel.description}",
+            nodes=self._equations(self.level).channel.nodes,
             seed=seed,
             rtol=self.options.rtol,
         )
@@ -192,7 +201,7 @@ class _Path:
     def errors(self) -> dict[str, float]:
         """Error estimate of each number of the last state, computed once."""
         if self._errors is None:
-            self._errors = error_bars.estimate(self.states, self._equations, self.chart, TOLERANCE)
+            self._errors = error_bars.estimate(self.states, self._equations, self.level, self.chart, TOLERANCE)
         return self._errors
 
     def _accurate(self) -> bool:
@@ -201,7 +210,9 @@ class _Path:
     def _equations(self, level: int) -> Equations:
         return Equations(self.problem, self.levels.channel(level))
 
-    def _iterate(self, equations: Equations, x: np.ndarray, tolerance: float, damping: float = 0.0) -> FixedPointResult:
+    def _iterate(
+        self, equations: Equations, x: np.ndarray, tolerance: float, damping: float = 0.0, plain_steps: int = 4
+    ) -> FixedPointResult:
         self.method = "anderson" if self.options.accelerate else "damped iteration"
         return iterate(
             equations,
@@ -211,6 +222,7 @@ class _Path:
             damping=max(damping, self.options.damping),
             accelerate=self.options.accelerate,
             chart=self.chart,
+            plain_steps=plain_steps,
         )
 
     def _polish(self, equations: Equations, last: FixedPointResult) -> FixedPointResult:
@@ -246,7 +258,7 @@ def _merge(paths: list[_Path]) -> list[_Path]:
     for path in paths:
         for other in distinct:
             x, y = path.states[-1].x, other.states[-1].x
-            if path.converged and other.converged and np.all(np.abs(x - y) <= SAME * (1.0 + np.abs(y))):
+            if path.converged and other.converged and np.all(np.abs(x - y) <= SAME * path.chart.scale(y)):
                 other.names += path.names
                 break
         else:

@@ -13,6 +13,10 @@ from ..types import Overlaps
 from .channels import Averages, Channel, ChannelSums
 
 MAX_GROWTH = 5.0
+# overlaps beyond this have diverged
+DIVERGED = 1e9
+# overlaps below this are resolved absolutely, to SMALL times the tolerance
+SMALL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,11 @@ class Equations:
         return np.array([*x, *self._tail])
 
     def step(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, ChannelSums]:
-        """F(x), the conjugates and the channel sums at x."""
+        """F(x), the conjugates and the channel sums at x; nan where the iteration has diverged."""
         self.evaluations += 1
+        if not np.max(np.abs(x)) < DIVERGED:
+            nothing = np.full(6, np.nan)
+            return nothing, nothing, ChannelSums(np.nan, nothing, np.nan, np.nan, False)
         par = self.parameters(x)
         sums = self.channel.sums(par)
         return *self._close(par, sums), sums
@@ -81,7 +88,10 @@ class Equations:
 
 
 def overlap_chart() -> Chart:
-    """Free coordinates (m, log(q - m^2), log V) of the domain q > m^2, V > 0, for keys and values."""
+    """Free coordinates (m, log(q - m^2), log V) of the domain q > m^2, V > 0, for keys and values.
+
+    Changes are measured against sqrt(q), q and V: heavy penalties make some overlaps tiny.
+    """
 
     def to_free(x: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -94,4 +104,7 @@ def overlap_chart() -> Chart:
             spread_k, V_k, spread_v, V_v = np.exp(z[[1, 2, 4, 5]])
         return np.array([z[0], spread_k + z[0] ** 2, V_k, z[3], spread_v + z[3] ** 2, V_v])
 
-    return Chart(to_free, to_domain)
+    def scale(x: np.ndarray) -> np.ndarray:
+        return SMALL + np.array([np.sqrt(x[1]), x[1], x[2], np.sqrt(x[4]), x[4], x[5]])
+
+    return Chart(to_free, to_domain, scale)

@@ -75,7 +75,7 @@ def combined(sources: Sequence[Sequence[dict[str, float]]]) -> dict[str, float]:
 
 
 def estimate(
-    states: Sequence[State], equations_at: Callable[[int], Equations], chart: Chart, floor: float
+    states: Sequence[State], equations_at: Callable[[int], Equations], level: int, chart: Chart, floor: float
 ) -> dict[str, float]:
     """Error of each number of the last state: from the variants of its nodes where the channel has them, else from the
     levels; nan if it cannot be told yet.
@@ -86,11 +86,13 @@ def estimate(
         The fixed point on finer and finer nodes.
     equations_at : callable
         The equations at a level.
+    level : int
+        Level of the last state.
     floor : float
         Relative error of the iteration itself.
     """
     last = states[-1]
-    equations = equations_at(len(states) - 1)
+    equations = equations_at(level)
     sources = equations.channel.variants(equations.parameters(last.x))
     if sources:
         # to first order the fewest nodes are enough for the response

@@ -141,9 +141,7 @@ class Normalised(Moments):
         spacing = s[1] - s[0]
         absorbed, _, square = _transforms(s, score, weight)
         log_psi = log_survival(absorbed)
-        second = sum(
-            p * length * spacing * float(square @ np.exp((length - 1) * log_psi)) for length, p in self.law
-        )
+        second = sum(p * length * spacing * float(square @ np.exp((length - 1) * log_psi)) for length, p in self.law)
         joint = self._joint_argmax if math.isinf(nu) else self._joint_softmax
         first = joint(m, s, refine)
         return first, second - first**2
@@ -249,4 +247,3 @@ class Quadratic:
         first = 1.0 + self.s * m
         rest = (self.a - 1.0) + 2.0 * (self.c - self.s) * m + (self.b - self.s**2) * m * m
         return first, rest
-

@@ -73,9 +73,7 @@ class MaxPair:
         info = 2.0 * np.exp(2.0 * log_slope - log_pi[0] - log_pi[1])
         log_prior = (np.exp(log_pi) * log_pi).sum(axis=0)
         misplaced = 2.0 * np.exp(log_pi[0] + log_pi[1])
-        return ChannelAverages(
-            float(weight @ info), 1.0, 0.0, float(weight @ log_prior), float(weight @ misplaced)
-        )
+        return ChannelAverages(float(weight @ info), 1.0, 0.0, float(weight @ log_prior), float(weight @ misplaced))
 
     def _prior(self, miss_k: float, level: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights of delta >= 0, log(pi_1, pi_2) and log dpi/d delta there; even in delta up to the exchange."""

@@ -180,9 +180,7 @@ def _axes(name: str, nu: float, features: int, signs: tuple[float, ...]) -> Disc
         raise InvalidProblem(f"features = {features:g} is not a count; allowed: whole features >= 1")
     features = int(features)
     size = math.sqrt(nu)
-    points = [
-        tuple(sign * size if g == f else 0.0 for g in range(features)) for f in range(features) for sign in signs
-    ]
+    points = [tuple(sign * size if g == f else 0.0 for g in range(features)) for f in range(features) for sign in signs]
     label = f"{name}:nu={nu:g}" + (f",features={features}" if features > 1 else "")
     return Discrete((1.0 / len(points),) * len(points), tuple(points), label)
 
@@ -244,6 +242,4 @@ def _read_table(path: Path) -> Discrete:
             values.append([float(cell) for cell in row])
         except ValueError:
             raise InvalidProblem(f"signal file {str(path)!r}, row {line}: {','.join(row)!r} is not numbers") from None
-    return Discrete(
-        tuple(row[0] for row in values), tuple(tuple(row[1:]) for row in values), f"discrete:{path.name}"
-    )
+    return Discrete(tuple(row[0] for row in values), tuple(tuple(row[1:]) for row in values), f"discrete:{path.name}")

@@ -65,9 +65,7 @@ def problem_values(problem: HeadsProblem) -> dict[str, Any]:
     return {**values, "signal": problem.signal.label}
 
 
-def trajectory_rows(
-    trajectory: Trajectory, bayes: tuple[float, float], rtol: float, seed: int
-) -> list[dict[str, Any]]:
+def trajectory_rows(trajectory: Trajectory, bayes: tuple[float, float], rtol: float, seed: int) -> list[dict[str, Any]]:
     """One row for each time."""
     t = trajectory
     names = overlap_names(t.problem.heads, t.problem.signal.features)

@@ -57,20 +57,26 @@ def _find_jumps(start, stop, radius, c, inv4v, jumps):
         previous, lowest, highest = T, min(lowest, T), max(highest, T)
     if convex:
         return 0
-    # a jump may end beyond the radius, where T(delta) is close to delta
+    # a jump may end beyond the radius, where T(delta) is close to delta and the scan may widen
     left, right = max(start, min(left, lowest - 1.0)), min(stop, max(right, highest + 1.0))
-    n = int(np.ceil((right - left) / SCAN_STEP)) + 1
-    step = (right - left) / (n - 1)
+    place = np.empty(n + 2 * int(np.ceil(math.log1p(max(abs(left), abs(right))) / SCAN_STEP)) + 8)
+    n = 0
+    x = left
+    while x < right and n < place.size - 1:
+        place[n] = x
+        n += 1
+        x += SCAN_STEP * max(1.0, 0.5 * max(-x - radius, x - radius))
+    place[n] = right
+    n += 1
     height = np.empty(n)
     hull = np.empty(n, np.int64)
     size = 0
     for i in range(n):
-        x = left + i * step
-        F, _, _ = potential(x, c)
-        height[i] = x * x * inv4v + F
+        F, _, _ = potential(place[i], c)
+        height[i] = place[i] * place[i] * inv4v + F
         while size >= 2:
             a, b = hull[size - 2], hull[size - 1]
-            if (height[b] - height[a]) * (i - a) >= (height[i] - height[a]) * (b - a):
+            if (height[b] - height[a]) * (place[i] - place[a]) >= (height[i] - height[a]) * (place[b] - place[a]):
                 size -= 1
             else:
                 break
@@ -83,11 +89,12 @@ def _find_jumps(start, stop, radius, c, inv4v, jumps):
             continue
         if count == MAX_JUMPS:
             return -1
-        u, v, place, ok = _refine(left + i * step, left + j * step, step, c, inv4v)
+        u_low, v_high = place[max(i - 1, 0)], place[min(j + 1, n - 1)]
+        u, v, centre, ok = _refine(place[i], place[j], u_low, place[i + 1], place[j - 1], v_high, c, inv4v)
         if not ok:
             return -1
         if v > u:
-            jumps[count, 0], jumps[count, 1], jumps[count, 2] = u, v, place
+            jumps[count, 0], jumps[count, 1], jumps[count, 2] = u, v, centre
             count += 1
     return count
 
@@ -121,12 +128,11 @@ def _cusp_start(u, v, c):
 
 
 @njit(nogil=True, error_model="numpy")
-def _refine(u, v, step, c, inv4v):
+def _refine(u, v, u_low, u_high, v_low, v_high, c, inv4v):
     """Double tangent of G near (u, v): the slope of the chord is stationary in both ends, so that stepping each end
     to that slope converges quadratically. Returns u = v if the two contacts merge: there is no jump."""
-    u_low, u_high, v_low, v_high = u - step, u + step, v - step, v + step
-    if v - u < 4.5 * step:
-        u, v = _cusp_start(u - step, v + step, c)
+    if v - u < 4.5 * SCAN_STEP:
+        u, v = _cusp_start(u_low, v_high, c)
         if u == v:
             return u, v, 0.0, True
     place = 0.0
@@ -138,7 +144,7 @@ def _refine(u, v, step, c, inv4v):
         dv = (place - Tv) / Tv1 if Tv1 > 0.0 else 0.25 * (v - u)
         u_new = min(max(u + du, u_low), u_high)
         v_new = min(max(v + dv, v_low), v_high)
-        if v_new - u_new < 1e-4 * step:
+        if v_new - u_new < 1e-4 * SCAN_STEP:
             return u, u, place, True
         moved = max(abs(u_new - u), abs(v_new - v))
         u, v = u_new, v_new
@@ -199,6 +205,8 @@ def _integrate(left, right, radius, c, stability, total):
                 else:
                     channel_terms(weight, x, delta, c, total)
             step = (b - a) * min(2.0, 1.0 / max(excess, 0.25))
+        if b <= a:  # overlaps so large that panels fall below round-off: the caller sees a norm far from one
+            break
         a, x_a, slope_a = b, x_b, slope_b
 
 

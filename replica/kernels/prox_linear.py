@@ -71,8 +71,7 @@ def linear_root(y0, n0, p, s_ab, s_aa_bb, a_sum, b_sum):
         for _ in range(4):
             u = p * r * r
             rest = (y0 - n0 * r) * (1.0 - u) ** 2 - s_ab * (1.0 + u) - r * s_aa_bb
-            slope = (n0 * (1.0 - u) ** 2 + 4.0 * (y0 - n0 * r) * (1.0 - u) * p * r
-                     + 2.0 * s_ab * p * r + s_aa_bb)
+            slope = n0 * (1.0 - u) ** 2 + 4.0 * (y0 - n0 * r) * (1.0 - u) * p * r + 2.0 * s_ab * p * r + s_aa_bb
             if slope <= 0.0:
                 break
             step = rest / slope

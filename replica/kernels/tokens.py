@@ -7,7 +7,6 @@ and the proximal point `token_point`, `token_response` and the attention `token_
 `tokens_affine.py`. `shift` is added to the key fields before the proximal point, and `read` . sigma is sigma_1.
 """
 
-
 import numpy as np
 from numba import njit
 

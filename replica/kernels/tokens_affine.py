@@ -25,8 +25,16 @@ def token_point(omega_k, omega_v, y, V_k, V_v, length, chi, sigma, g_k, rows, sm
         rows[21, l] = omega_v[l] / scale
     if directions > 1:
         r, _, sure, converged = prox_point(
-            rows[20, 1:directions], rows[21, 1:directions], y / root, V_k / root, V_v / root,
-            chi[1:], sigma[1:], g_k[1:], rows[:, 1:], small,
+            rows[20, 1:directions],
+            rows[21, 1:directions],
+            y / root,
+            V_k / root,
+            V_v / root,
+            chi[1:],
+            sigma[1:],
+            g_k[1:],
+            rows[:, 1:],
+            small,
         )
         r /= root
     else:

@@ -13,18 +13,21 @@ import numpy as np
 
 from ..types import Status
 
+# steps back towards the last good point before F is called undefined
+RETREATS = 8
 Map = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Coordinates in which a domain is all of R^n."""
+    """Coordinates in which a domain is all of R^n, and the size against which a change of x is measured."""
 
     to_free: Map
     to_domain: Map
+    scale: Map
 
 
-IDENTITY = Chart(lambda x: x, lambda z: z)
+IDENTITY = Chart(lambda x: x, lambda z: z, lambda x: 1.0 + np.abs(x))
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class FixedPointResult:
         The last point and F there.
     status : Status
     residual : float
-        max |F(x) - x| / (1 + |x|), undamped.
+        max |F(x) - x| / scale(x), undamped.
     evaluations : int
         Calls of F.
     """
@@ -49,9 +52,9 @@ class FixedPointResult:
     evaluations: int
 
 
-def residual_of(x: np.ndarray, value: np.ndarray) -> float:
-    """max |F(x) - x| / (1 + |x|); nan if F is not finite."""
-    return float(np.max(np.abs(value - x) / (1.0 + np.abs(x))))
+def residual_of(x: np.ndarray, value: np.ndarray, chart: Chart) -> float:
+    """max |F(x) - x| / scale(x); nan if F is not finite."""
+    return float(np.max(np.abs(value - x) / chart.scale(x)))
 
 
 def iterate(
@@ -71,9 +74,9 @@ def iterate(
     Parameters
     ----------
     function : callable
-        F on the domain; a non-finite or out-of-domain value stops the iteration with that status.
+        F on the domain; where it is not finite the step is shortened, and the iteration ends if that does not help.
     tolerance : float
-        Bound on the undamped residual max |F(x) - x|/(1 + |x|).
+        Bound on the undamped residual max |F(x) - x|/scale(x).
     damping : float
         Weight of the old iterate, in [0, 1).
     plain_steps : int
@@ -82,12 +85,18 @@ def iterate(
     x = np.array(start, dtype=float)
     steps: list[np.ndarray] = []
     points: list[np.ndarray] = []
-    best, since_best, value, residual = np.inf, 0, x, np.nan
+    best, since_best, value, residual, retreats = np.inf, 0, x, np.nan, 0
     for evaluation in range(1, max_evaluations + 1):
         value = function(x)
         if not np.all(np.isfinite(value)):
-            return FixedPointResult(x, value, Status.NONFINITE, np.nan, evaluation)
-        residual = residual_of(x, value)
+            if not points or retreats == RETREATS:
+                return FixedPointResult(x, value, Status.NONFINITE, np.nan, evaluation)
+            # F is not defined here: come back a good part of the way to the last point where it was
+            retreats += 1
+            x = chart.to_domain(points[-1] + 0.25 * (chart.to_free(x) - points[-1]))
+            continue
+        retreats = 0
+        residual = residual_of(x, value, chart)
         if residual <= tolerance:
             return FixedPointResult(x, value, Status.CONVERGED, residual, evaluation)
         z, target = chart.to_free(x), chart.to_free(value)
@@ -159,7 +168,7 @@ def newton(
     for evaluation in range(1, max_evaluations + 1):
         value = function(x)
         z, target = chart.to_free(x), chart.to_free(value)
-        residual = residual_of(x, value)
+        residual = residual_of(x, value, chart)
         if not (np.isfinite(residual) and np.all(np.isfinite(target))):
             status = Status.NONFINITE if not np.all(np.isfinite(value)) else Status.OUT_OF_DOMAIN
             return FixedPointResult(x, value, status, residual, evaluation), slope
