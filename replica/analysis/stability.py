@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def assess(equations_at: Callable[[int], Equations], level: int, cap: int, state
     """Measure with errors, and judge what they allow.
 
     Where the nodes have variants these give the errors. Elsewhere the nodes of `level` and of the level before do, and
-    where the proximal point jumps those up to `cap`, by the range of the last three values: close to a cusp of the
+    where the proximal point jumps those up to `cap`, the median and the range of the last three values: close to a cusp of the
     proximal point the responses diverge, so that the averages converge slowly and not steadily.
     """
     equations = equations_at(level)
@@ -87,12 +87,16 @@ def assess(equations_at: Callable[[int], Equations], level: int, cap: int, state
     measures = [measure(first), measure(first + 1)]
     if abs(measures[-1].prox_jump) > NEGLIGIBLE_JUMP:
         measures += [measure(finer) for finer in range(max(first + 2, cap - 2), cap + 1)]
+    best, replicons = measures[-1], [m.replicon for m in measures[-3:]]
+    if len(replicons) == 3:
+        # a node that falls on a cusp can dominate one level: the median does not see it
+        best = replace(best, replicon=sorted(replicons)[1])
     error = _Measure(
-        replicon=_range([m.replicon for m in measures[-3:]]),
+        replicon=_range(replicons),
         prox_jump=_range([m.prox_jump for m in measures[-2:]]),
         jump_strength=_range([m.jump_strength for m in measures[-3:]]),
     )
-    return _judge(measures[-1], error, state)
+    return _judge(best, error, state)
 
 
 def _range(values: list[float]) -> float:
