@@ -13,7 +13,7 @@ import click
 from replica.errors import InvalidProblem
 
 from .heads_evidence import check, emerge, simulate
-from .heads_optimum import optimum, prune
+from .heads_optimum import optimum, prune, study
 from .heads_options import dimension_option, norm_option, problem_options, seed_option, start_options
 from .options import NUMBER
 from .output import check_output, emit, output_options
@@ -29,7 +29,7 @@ def heads() -> None:
     """Several heads on the single-location model: how they specialise, what they reach, what can be pruned."""
 
 
-for _command in (simulate, check, emerge, optimum, prune):
+for _command in (simulate, check, emerge, optimum, prune, study):
     heads.add_command(_command)
 
 
@@ -83,8 +83,11 @@ def _finish(found: Trajectory, rtol: float) -> None:
 @heads.command()
 @problem_options
 @_flow_options
+@click.option("--plot", type=click.Path(path_type=Path), help="Figure: .png, .svg or .pdf (extra plots).")
 @output_options
-def run(problem: HeadsProblem, settings: dict[str, Any], output: Path | None, format_: str | None) -> None:
+def run(
+    problem: HeadsProblem, settings: dict[str, Any], plot: Path | None, output: Path | None, format_: str | None
+) -> None:
     """Integrate the order-parameter equations of online SGD, or of gradient flow.
 
     Exit code 3 if the risk is less accurate than --rtol.
@@ -97,9 +100,18 @@ def run(problem: HeadsProblem, settings: dict[str, Any], output: Path | None, fo
     from .heads_table import trajectory_table
 
     format_ = check_output(output, format_)
+    if plot:
+        from replica.plots.figure import check_figure
+
+        check_figure(plot)
     found = _integrated(problem, settings)
     rows = trajectory_rows(found, bayes_risk(problem), settings["rtol"], settings["seed"])
     emit(rows, output, format_, trajectory_table)
+    if plot:
+        from replica.plots import heads as pictures
+        from replica.plots.figure import save
+
+        save(pictures.trajectory_figure(rows), plot)
     _finish(found, settings["rtol"])
 
 

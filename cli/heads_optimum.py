@@ -81,3 +81,36 @@ def prune(
     bayes = dict(zip(("bayes_risk", "bayes_risk_err"), bayes_risk(problem), strict=True))
     names = ("retrained", "removed", "heads_left", "risk")
     emit(complete(rows, PRUNING, problem, nodes=samples, seed=seed, **bayes), output, format_, listing(names))
+
+
+@click.command()
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Where the three tables go.",
+)
+@click.option(
+    "--table",
+    "names",
+    type=click.Choice(["specialisation", "activations", "pruning"]),
+    multiple=True,
+    help="Repeatable.  [default: all]",
+)
+@seed_option
+def study(folder: Path, names: tuple[str, ...], seed: int) -> None:
+    """Write the tables behind the pictures: heads_specialisation.csv, heads_activations.csv, heads_pruning.csv.
+
+    Example: replica heads study --folder results
+    """
+    from replica.heads import study as tables
+
+    chosen = names or ("specialisation", "activations", "pruning")
+    paths = {name: folder / f"heads_{name}.csv" for name in chosen}
+    for path in paths.values():
+        check_output(path, None)
+    for name, path in paths.items():
+        with progress_on(name) as progress:
+            rows = getattr(tables, name)(seed=seed, progress=progress)
+        emit(rows, path, "csv", str)

@@ -238,6 +238,17 @@ PRUNING = (
     Column("seed", "integer", "seed of starts and nodes"),
     Column("version", "text", "version of the package"),
 )
+SPECIALISATION = (
+    Column("tau", "number", "time of gradient flow"),
+    Column("risk", "number", "R = E |X_eps - X^T s|^2/D"),
+    Column("risk_err", "number", "twice the standard error of risk over node sets"),
+    *(Column(f"top_{f}", "number", f"max_h |m_h{f}|; null where there are fewer features") for f in range(1, 5)),
+    Column("bayes_risk", "number", "1 - E p_eps"),
+    Column("bayes_risk_err", "number", "two standard errors of bayes_risk"),
+    *PROBLEM,
+    Column("seed", "integer", "seed of the start and of the nodes"),
+    Column("version", "text", "version of the package"),
+)
 
 
 def optimum_row(found: Optimum, bayes: tuple[float, float], seed: int) -> dict[str, Any]:

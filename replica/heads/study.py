@@ -1,0 +1,82 @@
+"""The three tables behind the pictures: staged specialisation, activations compared, pruning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .bayes import bayes_risk
+from .flow import integrate, random_start, time_grid
+from .optimum import optimum
+from .problem import ACTIVATIONS, HeadsProblem
+from .prune import prune
+from .signals import Gaussian, flipped
+from .table import PRUNING, SPECIALISATION, complete, optimum_row
+
+VARIANCES = (24.0, 12.0, 6.0, 3.0)  # of features 1, 2, ..: each half as strong as the one before
+LENGTH = 4
+Rows = list[dict[str, Any]]
+Progress = Callable[[float], None] | None
+
+
+def specialisation(time: float = 300.0, rtol: float = 1e-2, seed: int = 0, progress: Progress = None) -> Rows:
+    """Gradient flow of bayes-softmax with 2 F heads on F = 2, 3, 4 Gaussian features: risk and largest overlaps."""
+    rows: Rows = []
+    counts = (2, 3, 4)
+    for index, features in enumerate(counts):
+        problem = HeadsProblem(Gaussian(VARIANCES[:features]), "bayes-softmax", 2 * features, LENGTH)
+        start = random_start(problem, 1e6, 0.1, seed)
+        options = {"rtol": rtol, "samples": 256, "max_samples": 1024, "count": 4, "seed": seed}
+        found = integrate(problem, start, time_grid(time, 200, "log"), **options)
+        bayes, bayes_err = bayes_risk(problem)
+        for i, tau in enumerate(found.tau):
+            row = {"tau": float(tau), "risk": float(found.risk[i]), "risk_err": float(found.risk_err[i])}
+            tops = np.abs(found.m[i]).max(axis=0)
+            row |= {f"top_{f}": float(top) for f, top in enumerate(tops, start=1)}
+            rows += complete([row], SPECIALISATION, problem, bayes_risk=bayes, bayes_risk_err=bayes_err, seed=seed)
+        if progress is not None:
+            progress((index + 1) / len(counts))
+    return rows
+
+
+def activations(
+    strengths: Sequence[float] = (4.0, 8.0, 16.0, 32.0),
+    heads: Sequence[int] = (1, 2, 4),
+    samples: int = 2048,
+    seed: int = 0,
+    progress: Progress = None,
+) -> Rows:
+    """Least risks of the three activations on one flipped spike, with columns nu and those of an optimum."""
+    cells = [(nu, name, count) for nu in strengths for name in ACTIVATIONS for count in heads]
+    rows: Rows = []
+    for index, (nu, name, count) in enumerate(cells):
+        problem = HeadsProblem(flipped(nu), name, count, LENGTH)
+        found = optimum(problem, samples, starts=4, seed=seed)
+        rows.append({"nu": nu, **optimum_row(found, bayes_risk(problem), seed)})
+        if progress is not None:
+            progress((index + 1) / len(cells))
+    return rows
+
+
+def pruning(
+    heads: Sequence[int] = (2, 4, 8, 16),
+    nu: float = 16.0,
+    samples: int = 1024,
+    seed: int = 0,
+    progress: Progress = None,
+) -> Rows:
+    """Pruning curves of the three activations on two flipped spikes, four points of support."""
+    cells = [(name, count) for name in ACTIVATIONS for count in heads]
+    rows: Rows = []
+    for index, (name, count) in enumerate(cells):
+        problem = HeadsProblem(flipped(nu, 2), name, count, LENGTH)
+        found = optimum(problem, samples, starts=4, seed=seed)
+        bayes = dict(zip(("bayes_risk", "bayes_risk_err"), bayes_risk(problem), strict=True))
+        for retrain in (False, True):
+            curve = prune(found, retrain=retrain, seed=seed)
+            rows += complete(curve, PRUNING, problem, nodes=samples, seed=seed, **bayes)
+        if progress is not None:
+            progress((index + 1) / len(cells))
+    return rows

@@ -1,0 +1,155 @@
+"""Figures of several heads: a trajectory, staged specialisation, activations compared, pruning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidProblem
+from .figure import BLUE, GREEN, GREY, ORANGE, PINK, STYLE
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS = {"softmax": ORANGE, "softmax-1": BLUE, "bayes-softmax": GREEN}
+_FEATURES = (BLUE, ORANGE, GREEN, PINK)
+
+
+def trajectory_figure(rows: Any) -> Figure:
+    """Risk with the Bayes line, overlaps m_hf, and thresholds, against log tau.
+
+    Parameters
+    ----------
+    rows : DataFrame or list of dicts
+        A trajectory, with the columns of `replica.heads.table.trajectory_columns`.
+
+    Raises
+    ------
+    InvalidProblem
+        If the table is no trajectory with at least two positive times.
+    """
+    import matplotlib as mpl
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    table = pd.DataFrame(rows)
+    if not {"tau", "risk", "bayes_risk", "m_1_1"} <= set(table) or (table["tau"] > 0).sum() < 2:
+        raise InvalidProblem("the table is no trajectory with two positive times; make one with replica heads run")
+    table = table[table["tau"] > 0]
+    first = table.iloc[0]
+    overlaps = [name for name in table if name.startswith("m_") and not name.endswith("_err")]
+    thresholds = [name for name in table if name.startswith("b_") and not name.endswith("_err")]
+    with_thresholds = bool(table[thresholds].to_numpy(float).any())
+    with mpl.rc_context(STYLE):
+        panels = 2 + with_thresholds
+        figure = Figure(figsize=(3.2 * panels, 2.6), layout="constrained")
+        axes = figure.subplots(1, panels)
+        _risk(axes[0], table, "")
+        for name in overlaps:
+            feature = int(name.split("_")[2])
+            axes[1].semilogx(table["tau"], table[name], color=_FEATURES[(feature - 1) % 4])
+        axes[1].set(ylabel="overlap $m_{hf}$, colour by feature")
+        if with_thresholds:
+            axes[2].semilogx(table["tau"], table[thresholds], color=GREY)
+            axes[2].set(ylabel="threshold $b_h$")
+        for panel in axes:
+            panel.set(xlabel=r"time $\tau$")
+        figure.suptitle(
+            f"{first['activation']}, H = {first['heads']}, L = {first['length']}, {first['signal']}, "
+            f"rate {first['rate']:g}, seed {first['seed']}",
+            fontsize=9,
+        )
+    return figure
+
+
+def _risk(axes: Axes, table: pd.DataFrame, title: str) -> None:
+    axes.fill_between(table["tau"], table["risk"] - table["risk_err"], table["risk"] + table["risk_err"],
+                      color=BLUE, alpha=0.25, linewidth=0)  # fmt: skip
+    axes.semilogx(table["tau"], table["risk"], color=BLUE, label="risk")
+    axes.axhline(table["bayes_risk"].iloc[0], color=GREY, linestyle="--", label="Bayes")
+    axes.set(ylabel="risk", ylim=(0, None))
+    axes.set_title(title, loc="left")
+    axes.legend()
+
+
+def specialisation_figure(rows: Any) -> Figure:
+    """Risk and the largest overlap with each feature, one column of panels for each number of features."""
+    import matplotlib as mpl
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    table = _table(rows, {"tau", "top_1", "signal"}, "specialisation")
+    signals = list(dict.fromkeys(table["signal"]))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(2.9 * len(signals), 4.4), layout="constrained")
+        panels = figure.subplots(2, len(signals), sharex=True, squeeze=False)
+        for column, signal in enumerate(signals):
+            here = table[(table["signal"] == signal) & (table["tau"] > 0)]
+            _risk(panels[0, column], here, f"{signal}, H = {here['heads'].iloc[0]}")
+            for f, colour in enumerate(_FEATURES, start=1):
+                if not pd.isna(here[f"top_{f}"].iloc[0]):
+                    panels[1, column].semilogx(here["tau"], here[f"top_{f}"], color=colour, label=f"feature {f}")
+            panels[1, column].set(xlabel=r"time $\tau$", ylabel=r"$\max_h |m_{hf}|$")
+            panels[1, column].legend()
+    return figure
+
+
+def activations_figure(rows: Any) -> Figure:
+    """Least risk against nu, one panel for each number of heads, with the Bayes risk."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    table = _table(rows, {"nu", "risk", "bayes_risk", "heads"}, "activations")
+    counts = sorted(set(table["heads"]))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(2.6 * len(counts), 2.7), layout="constrained")
+        for axes, count in zip(figure.subplots(1, len(counts), sharey=True, squeeze=False)[0], counts, strict=True):
+            here = table[table["heads"] == count]
+            for name, colour in _COLOURS.items():
+                one = here[here["activation"] == name]
+                style = {"color": colour, "marker": "o", "markersize": 3}
+                axes.errorbar(one["nu"], one["risk"], one["risk_err"], label=name, **style)
+            bayes = here.drop_duplicates("nu")
+            axes.plot(bayes["nu"], bayes["bayes_risk"], color="black", linestyle="--", label="Bayes")
+            axes.set(xscale="log", yscale="log", xlabel=r"strength $\nu$")
+            axes.set_title(f"H = {count}", loc="left")
+        figure.axes[0].set_ylabel("least risk")
+        figure.axes[0].legend()
+    return figure
+
+
+def pruning_figure(rows: Any) -> Figure:
+    """Risk against heads left, one panel for each activation; dashed: the heads that are left were trained again."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    table = _table(rows, {"heads_left", "retrained", "risk"}, "pruning")
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(8.4, 2.7), layout="constrained")
+        for axes, (name, _) in zip(figure.subplots(1, 3, sharey=True), _COLOURS.items(), strict=True):
+            here = table[table["activation"] == name]
+            for colour, count in zip(_FEATURES, sorted(set(here["heads"])), strict=False):
+                for retrained, style in ((False, "-"), (True, "--")):
+                    one = here[(here["heads"] == count) & (here["retrained"] == retrained)]
+                    label = None if retrained else f"from H = {count}"
+                    axes.plot(one["heads_left"], one["risk"], style, color=colour, marker=".", label=label)
+            if not here.empty:
+                axes.axhline(here["bayes_risk"].iloc[0], color=GREY, linestyle=":")
+            axes.set(xscale="log", xlabel="heads left")
+            axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+            axes.minorticks_off()
+            axes.set_title(name, loc="left")
+        figure.axes[0].set_ylabel("risk")
+        figure.axes[0].legend()
+    return figure
+
+
+def _table(rows: Any, needed: set[str], name: str) -> pd.DataFrame:
+    import pandas as pd
+
+    table = pd.DataFrame(rows)
+    if not needed <= set(table):
+        raise InvalidProblem(f"the table lacks {', '.join(sorted(needed - set(table)))}; "
+                             f"make it with replica heads study --table {name}")  # fmt: skip
+    return table
