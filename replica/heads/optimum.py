@@ -57,7 +57,8 @@ def optimum(
     samples : int
         Nodes of the search, a power of two.
     starts : int
-        Number of starts, all tried on a quarter of the nodes; the best two are refined on all.
+        Number of starts, all tried on a quarter of the nodes; the first, at the points of the law, and the best of the
+        others are refined on all.
 
     Raises
     ------
@@ -76,10 +77,10 @@ def optimum(
         screened.append(descend(screen, m, b, c + 0.1 * rng.standard_normal(c.shape), iterations=60))
         if progress is not None:
             progress((index + 1) / (starts + 8 * _KEPT))
-    screened.sort(key=lambda result: result[0])
+    kept = [screened[0], *sorted(screened[1:], key=lambda result: result[0])[: _KEPT - 1]]
     nodes = Averages(problem, samples, _RANK, seed + 1)
     refined = []
-    for index, (_, *start) in enumerate(screened[:_KEPT]):
+    for index, (_, *start) in enumerate(kept):
         refined.append(descend(nodes, *start, iterations=300))
         if progress is not None:
             progress((starts + 8 * (index + 1)) / (starts + 8 * _KEPT))
@@ -87,7 +88,7 @@ def optimum(
     # few rare nodes decide a small risk, and a search can fit them: the choice is made on others, and the posterior's
     # own parameters are a candidate as they are
     candidates = [placed, *(tuple(state) for _, *state in refined)]
-    m, b, c = min(candidates, key=lambda state: fresh_risk(problem, *state, samples, [seed, 2], _CHOOSING)[0])
+    m, b, c = min(candidates, key=lambda state: choosing_risk(problem, *state, samples, seed))
     risk, error = fresh_risk(problem, m, b, c, samples, [seed, 3])
     return Optimum(
         problem,
@@ -144,6 +145,13 @@ def fresh_risk(
     return float(risk), float(error)
 
 
+def choosing_risk(
+    problem: HeadsProblem, m: np.ndarray, b: np.ndarray, c: np.ndarray, samples: int, seed: int
+) -> float:
+    """Risk of a state on the nodes that choose between candidates, apart from those that search and that measure."""
+    return fresh_risk(problem, m, b, c, samples, [seed, 2], _CHOOSING)[0]
+
+
 def _placed(problem: HeadsProblem) -> tuple[np.ndarray, np.ndarray]:
     """Heads at the points of the law in turn; thresholds |m_h|^2/2 - log P of the posterior."""
     signal = problem.signal
@@ -154,6 +162,11 @@ def _placed(problem: HeadsProblem) -> tuple[np.ndarray, np.ndarray]:
         axes = np.sqrt(np.diag(covariance))[:, None] * np.eye(signal.features)
         points = mean + np.concatenate([axes, -axes])
         weights = np.full(len(points), 1.0 / len(points))
+    if problem.activation == "softmax-1" and problem.heads > len(points) and problem.thresholds == "train":
+        # heads add up: a second head at a point would attend twice, so spare heads start switched off
+        spare = problem.heads - len(points)
+        b = (points**2).sum(axis=1) / 2 - np.log(weights)
+        return np.pad(points, ((0, spare), (0, 0))), np.pad(b, (0, spare), constant_values=b.max() + 8.0)
     order = np.arange(problem.heads) % len(points)
     shared = np.bincount(order, minlength=len(points))[order]  # heads at one point share its weight
     m = points[order]

@@ -9,7 +9,7 @@ import numpy as np
 
 from .averages import Averages
 from .flow import square_root
-from .optimum import Optimum, descend, fresh_risk, with_heads
+from .optimum import Optimum, choosing_risk, descend, fresh_risk, with_heads
 from .problem import HeadsProblem
 
 
@@ -37,7 +37,9 @@ def prune(
         m, b, c = _without_least(problem, m, b, c, samples, seed)
         left = with_heads(problem, problem.heads - removed)
         if retrain:
-            _, m, b, c = descend(Averages(left, samples, c.shape[1], seed + 1), m, b, c, iterations=300)
+            _, *trained = descend(Averages(left, samples, c.shape[1], seed + 1), m, b, c, iterations=300)
+            # training can fit its nodes where few of them decide the risk: it must gain on others too
+            m, b, c = min((m, b, c), tuple(trained), key=lambda state: choosing_risk(left, *state, samples, seed))
         rows.append(_row(left, removed, m, b, c, samples, seed, retrain))
         if progress is not None:
             progress(removed / (problem.heads - 1))

@@ -113,6 +113,8 @@ def activations_figure(rows: Any) -> Figure:
             bayes = here.drop_duplicates("nu")
             axes.plot(bayes["nu"], bayes["bayes_risk"], color="black", linestyle="--", label="Bayes")
             axes.set(xscale="log", yscale="log", xlabel=r"strength $\nu$")
+            axes.set_xticks(list(bayes["nu"]), [f"{nu:g}" for nu in bayes["nu"]])
+            axes.tick_params(axis="x", which="minor", labelbottom=False)
             axes.set_title(f"H = {count}", loc="left")
         figure.axes[0].set_ylabel("least risk")
         figure.axes[0].legend()
