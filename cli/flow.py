@@ -91,6 +91,9 @@ def run(
 
     format_ = check_output(output, format_)
     _check_plot(plot)
+    if method == "flow" and lr is not None:
+        click.echo(f"note: the flow has no steps: --lr {lr:g} is for --method descent", err=True)
+        lr = None
     with progress_on("training") as progress:
         result = train(FlowProblem(**problem), Plan(method, time, lr, records, rtol, stop), progress)
     rows = result.trajectory()

@@ -58,7 +58,6 @@ def test_a_run_that_misses_its_goal_is_exit_3(monkeypatch, capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("run", "--lr", 0.1),
         ("run", "--method", "descent", "--lr", 0),
         ("run", "--dim", 0),
         ("run", "--dim", 300000),
@@ -146,3 +145,10 @@ def test_sweep_and_figures(tmp_path, monkeypatch, capsys):
 )
 def test_bad_input_of_check_and_sweep(arguments, monkeypatch, capsys):
     test_bad_input_is_one_line_and_exit_2(arguments, monkeypatch, capsys)
+
+
+def test_a_step_size_given_to_the_flow_is_noted_and_changes_nothing(monkeypatch, capsys):
+    plain = call(monkeypatch, capsys, "run", "--time", 10, "--format", "csv")
+    code, out, err = call(monkeypatch, capsys, "run", "--lr", 0.1, "--time", 10, "--format", "csv")
+    assert (code, out) == plain[:2]
+    assert "--method descent" in err
