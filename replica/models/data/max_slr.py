@@ -114,12 +114,12 @@ def logistic_mixture() -> tuple[tuple[float, float], ...]:
     Trapezoidal rule in log K of the density 8 K sum_n (-1)^{n+1} n^2 e^{-2 n^2 K^2}, which decays doubly
     exponentially on both sides.
     """
-    step, nodes = 0.11, []
-    for index in range(-18, 13):
+    step, nodes = 0.17, []
+    for index in range(-9, 10):
         scale = math.exp(index * step - 0.2)
         terms = ((-1) ** (n + 1) * n * n * math.exp(-2 * n * n * scale * scale) for n in range(1, 60))
         weight = step * 8 * scale * scale * math.fsum(terms)
-        if weight > 1e-12:
+        if weight > 1e-9:
             nodes.append((scale, weight))
     total = math.fsum(weight for _, weight in nodes)
     return tuple((scale, weight / total) for scale, weight in nodes)
