@@ -17,7 +17,7 @@ from .output import check_output, output_options
 @length_option
 @nu_option
 @noise_option
-@experiment_options
+@experiment_options()
 @click.option(
     "--damping",
     type=NUMBER,

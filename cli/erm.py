@@ -14,7 +14,7 @@ from .output import check_output, output_options
 
 @click.command()
 @problem_options
-@experiment_options
+@experiment_options()
 @click.option(
     "--starts",
     default="informed,random,small",

@@ -18,13 +18,13 @@ from .table import Row, problem_line, with_error
 _SHOWN = ("m_k", "q_k", "V_k", "m_v", "q_v", "V_v", "objective", "train_loss", "test_risk")
 
 
-def experiment_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """--d, --seeds and --seed."""
+def experiment_options(sizes: str = "1000") -> Callable[..., Any]:
+    """--d, which is `sizes` by default, --seeds and --seed."""
     options = (
         click.option(
             "--d",
             "dimensions",
-            default="1000",
+            default=sizes,
             show_default=True,
             help="Dimension, or several as 500,1000,2000.",
         ),
@@ -37,7 +37,7 @@ def experiment_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the first one."),
     )
-    return functools.reduce(lambda inner, option: option(inner), reversed(options), function)
+    return lambda function: functools.reduce(lambda inner, option: option(inner), reversed(options), function)
 
 
 def integers(name: str, text: str) -> list[int]:

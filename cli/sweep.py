@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,20 @@ GRID = {
 }
 
 
-def _grid_options(function: Any) -> Any:
-    for name, text in reversed(GRID.items()):
-        function = click.option(f"--{name}", *(["-L"] if name == "length" else []), multiple=True, help=text)(function)
-    return function
+def grid_options(*names: str) -> Callable[..., Any]:
+    """An option for each of these axes of a grid."""
+
+    def decorate(function: Any) -> Any:
+        for name in reversed(names):
+            flags = (f"--{name}", *(["-L"] if name == "length" else []))
+            function = click.option(*flags, multiple=True, help=GRID[name])(function)
+        return function
+
+    return decorate
 
 
 @click.command()
-@_grid_options
+@grid_options(*GRID)
 @iteration_options
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="CSV file to write.")
 @click.option("--resume", is_flag=True, help="Continue the sweep that was cut off.")

@@ -15,7 +15,7 @@ from ..types import NAN, Overlaps, Solution, Status
 from .data import Dataset, draw, sample_count
 from .extrapolate import MIN_SIZES, extrapolated
 
-_SAME = 1e-6  # relative difference of objectives below which two starts reached the same minimum
+SAME_OBJECTIVE = 1e-6  # relative difference of objectives below which two starts reached the same minimum
 
 
 Kind = TypeVar("Kind", bound="Run")
@@ -99,7 +99,7 @@ def summarise(problem: Problem, runs: Sequence[Run], *, tolerance: float) -> lis
     for start, sizes in table.items():
         rows = [_row(problem, sizes[d], branches[start], tolerance) for d in sorted(sizes)]
         if len(rows) >= MIN_SIZES and min(map(len, sizes.values())) > 1:
-            rows.append(extrapolated(rows, [_measured(sizes[d]) for d in sorted(sizes)]))
+            rows.append(extrapolated(rows, [measurements(sizes[d]) for d in sorted(sizes)]))
         if start == best:
             rows[-1] = replace(rows[-1], selected=True)
         solutions += rows
@@ -118,18 +118,21 @@ def _ranks(by_start: dict[str, list[Run]]) -> dict[str, int]:
     ranks: dict[str, int] = {}
     previous = None
     for start in sorted(by_start, key=lambda start: objectives[start].mean()):
-        same = previous is not None and np.allclose(objectives[start], objectives[previous], rtol=_SAME, atol=0.0)
+        same = previous is not None and np.allclose(
+            objectives[start], objectives[previous], rtol=SAME_OBJECTIVE, atol=0.0
+        )
         ranks[start] = ranks[previous] if same else len(set(ranks.values()))
         previous = start
     return ranks
 
 
-def _measured(group: Sequence[Run]) -> dict[str, np.ndarray]:
+def measurements(group: Sequence[Run]) -> dict[str, np.ndarray]:
+    """The measured numbers of the runs, by name."""
     return {name: np.array([getattr(one, name) for one in group]) for name in group[0].measured}
 
 
 def _row(problem: Problem, group: Sequence[Run], branch: int, tolerance: float) -> Solution:
-    first, table = group[0], _measured(group)
+    first, table = group[0], measurements(group)
     mean = {name: float(values.mean()) for name, values in table.items()}
     failed = [one for one in group if one.status is not Status.CONVERGED]
     return Solution(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,16 @@ class Journal:
         Rows by the index of their line.
     """
 
-    def __init__(self, path: Path, plan: Plan, *, anew: bool = False) -> None:
+    def __init__(self, path: Path, plan: Plan, *, anew: bool = False, columns: Sequence[str] = NAMES) -> None:
         """Open the journal, or begin it if there is none or if `anew`.
+
+        Parameters
+        ----------
+        path : Path
+        plan : Plan
+        anew : bool
+        columns : sequence of str
+            Names of the cells of a row.
 
         Raises
         ------
@@ -48,8 +57,8 @@ class Journal:
         OutputError
             If it cannot be written.
         """
-        self.path, self.finished = path, {}
-        header = {"digest": plan.digest, "options": plan.options, "columns": NAMES}
+        self.path, self.finished, self._columns = path, {}, list(columns)
+        header = {"digest": plan.digest, "options": plan.options, "columns": self._columns}
         if not path.exists():
             write_text(path, _line(header))
         elif anew:
@@ -122,7 +131,7 @@ class Journal:
             header = _parse(stream.readline(), "digest")
             if header is None:
                 raise InvalidProblem(f"{str(self.path)!r} is not the journal of a sweep; move it away")
-            if header["digest"] != plan.digest or header.get("columns") != list(NAMES):
+            if header["digest"] != plan.digest or header.get("columns") != self._columns:
                 raise InvalidProblem(
                     f"{str(self.path)!r} belongs to a sweep with {_difference(header.get('options', {}), plan.options)}"
                     "; repeat those, or begin anew with force"

@@ -1,0 +1,1 @@
+"""Theory against experiment: tables that tests assert on and notebooks plot."""
