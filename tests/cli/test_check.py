@@ -3,27 +3,12 @@
 import csv
 import dataclasses
 import json
-import sys
 
 import pytest
-from replica_cli.main import run
 
 from replica.checks.table import NAMES
 
 CHECK = ("check", "--model", "spiked-slr", "--alpha", "2", "--starts", "small", "--d", "40,60,80", "--seeds", "3")
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def called(*arguments):
-        monkeypatch.setattr(sys, "argv", ["replica", *arguments])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            run()
-        out = capsys.readouterr()
-        return stop.value.code or 0, out.out, out.err
-
-    return called
 
 
 @pytest.fixture
@@ -43,8 +28,8 @@ def shifted(monkeypatch):
     monkeypatch.setattr(compare, "load", load)
 
 
-def test_the_table_shows_both_sides_and_the_verdict(call):
-    code, out, err = call(*CHECK, "--estimator", "erm,bayes", "--noise", "0.3")
+def test_the_table_shows_both_sides_and_the_verdict(run):
+    code, out, err = run(*CHECK, "--estimator", "erm,bayes", "--noise", "0.3")
     assert (code, err) == (0, "")
     assert out.count("AGREES: largest |z|") == 2
     assert "softmax against L-BFGS" in out
@@ -52,8 +37,8 @@ def test_the_table_shows_both_sides_and_the_verdict(call):
     assert "z at d = 40, 60, 80" in out
 
 
-def test_disagreement_is_written_and_exits_3(call, shifted):
-    code, out, err = call(*CHECK, "--format", "json")
+def test_disagreement_is_written_and_exits_3(run, shifted):
+    code, out, err = run(*CHECK, "--format", "json")
     rows = json.loads(out)
     assert code == 3
     assert {row["verdict"] for row in rows} == {"disagrees"}
@@ -62,17 +47,17 @@ def test_disagreement_is_written_and_exits_3(call, shifted):
     assert err.count("\n") == 1
 
 
-def test_broken_symmetry_is_no_disagreement(call):
-    code, out, err = call(*CHECK, "--reg", "0.01", "--starts", "informed,random,small")
+def test_broken_symmetry_is_no_disagreement(run):
+    code, out, err = run(*CHECK, "--reg", "0.01", "--starts", "informed,random,small")
     assert (code, err) == (0, "")
     assert "REPLICA SYMMETRY BROKEN: " in out
     assert "distinct minima of a data set at d = 40, 60, 80: " in out
 
 
-def test_a_grid_can_be_continued_and_ends_with_the_same_bytes(call, tmp_path):
+def test_a_grid_can_be_continued_and_ends_with_the_same_bytes(run, tmp_path):
     grid = [*CHECK, "--noise", "0,0.3", "--output"]
     whole, parts = tmp_path / "whole.csv", tmp_path / "parts.csv"
-    assert call(*grid, str(whole))[0] == 0
+    assert run(*grid, str(whole))[0] == 0
     with whole.open() as stream:
         rows = list(csv.DictReader(stream))
     assert tuple(rows[0]) == NAMES
@@ -81,9 +66,9 @@ def test_a_grid_can_be_continued_and_ends_with_the_same_bytes(call, tmp_path):
     journal = (tmp_path / "whole.csv.journal.jsonl").read_text().splitlines(keepends=True)
     assert len(journal) == 3
     (tmp_path / "parts.csv.journal.jsonl").write_text("".join(journal[:2]))
-    assert call(*grid, str(parts), "--resume")[0] == 0
+    assert run(*grid, str(parts), "--resume")[0] == 0
     assert parts.read_bytes() == whole.read_bytes()
-    code, _, err = call(*grid, str(parts), "--resume", "--seed", "1")
+    code, _, err = run(*grid, str(parts), "--resume", "--seed", "1")
     assert code == 2
     assert "experiment" in err
 
@@ -102,7 +87,7 @@ def test_a_grid_can_be_continued_and_ends_with_the_same_bytes(call, tmp_path):
         (("--resume",), "resume"),
     ],
 )
-def test_bad_input_exits_2_with_one_line(call, options, needle):
-    code, out, err = call(*CHECK, *options)
+def test_bad_input_exits_2_with_one_line(run, options, needle):
+    code, out, err = run(*CHECK, *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert needle in err
