@@ -173,6 +173,7 @@ def _solution(problem: Problem, evolution: StateEvolution, point: FixedPoint, rt
     miss = np.exp(point.x)
     hat_k, hat_v = map(float, np.expm1(-point.x) + 0.0)
     miss_k, miss_v = map(float, miss)
+    q_k, q_v = map(float, -np.expm1(point.x) + 0.0)
     named = dict(zip(("test_risk", "free_entropy", "attention_relevant"), errors, strict=True))
     for index, key in enumerate("kv"):
         absolute = float(x_error[index] * miss[index]) + ROUND_OFF * (1.0 - float(miss[index]))
@@ -183,7 +184,7 @@ def _solution(problem: Problem, evolution: StateEvolution, point: FixedPoint, rt
         estimator="bayes",
         status=point.status,
         message=point.message,
-        overlaps=Overlaps(1.0 - miss_k, 1.0 - miss_k, miss_k, 1.0 - miss_v, 1.0 - miss_v, miss_v),
+        overlaps=Overlaps(q_k, q_k, miss_k, q_v, q_v, miss_v),
         conjugates=Conjugates(hat_k, hat_k, hat_k, hat_v, hat_v, hat_v),
         test_risk=float(values[0]),
         free_entropy=float(values[1]),

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ..bayes.laplace import log_laplace, log_survival, score_step, uniform_grid
+from ..bayes.laplace import log_laplace, log_survival, normal_laplace, score_step, uniform_grid
 from ..models.activations.base import Activation
 from ..models.data.base import DataModel
 from ..models.length import LengthLaw
@@ -35,25 +35,19 @@ class Moments(ABC):
 def chance_of_winning(score: np.ndarray, law: LengthLaw, nu: float, refine: float = 1.0) -> np.ndarray:
     """E_L[L P(eps = 1 | chi*_1)] of max-SLR at chi*_1 = `score`; nu = inf: E_L[L Phi(score)^{L-1}].
 
-    With s = log x and A = e^{nu chi}: P = int ds x A e^{-xA} (E e^{-xB})^{L-1}.
+    P = int dg k(g) Psi(g - nu chi)^{L-1}, k(g) = e^{g - e^g}, Psi(s) = E exp(-e^{s + nu chi}).
     """
     from scipy.special import log_ndtr
 
     if math.isinf(nu):
-        log_psi = log_ndtr(score)[:, None]
-        peaked, spacing = np.ones_like(log_psi), 1.0
+        log_psi, kernel = log_ndtr(score)[:, None], np.ones(1)
     else:
-        xi, weight = normal_rule(score_step(nu) / refine)
-        top = REACH * nu + MARGIN
-        s = uniform_grid(-top - math.log(law.support[-1]), top, 0.45 / refine)
-        absorbed, _ = log_laplace(s, nu * xi, weight)
-        log_psi = log_survival(absorbed)
-        x = np.exp(np.minimum(s + nu * score[:, None], 50.0))
-        peaked, spacing = x * np.exp(-x), s[1] - s[0]
-    total = np.zeros_like(score)
-    for length, probability in law:
-        total += probability * length * spacing * (peaked * np.exp((length - 1) * log_psi)).sum(axis=1)
-    return total
+        step = 0.33 / refine
+        g = np.arange(-MARGIN, 4.0, step)
+        kernel = step * np.exp(g - np.exp(g))
+        at = g - nu * score[:, None]
+        log_psi = log_survival(normal_laplace(at.ravel(), nu, refine)[0]).reshape(at.shape)
+    return sum(p * length * (np.exp((length - 1) * log_psi) @ kernel) for length, p in law)
 
 
 def mean_winning_score(law: LengthLaw, nu: float, refine: float = 1.0) -> float:
@@ -68,6 +62,13 @@ class Elementwise(Moments):
     def __init__(self, activation: Activation, data: DataModel, law: LengthLaw) -> None:
         self.activation, self.data, self.law = activation, data, law
         self._length = sum(p * length for length, p in law)
+        self._chances: dict[float, np.ndarray] = {}
+
+    def _chance(self, xi: np.ndarray, step: float, refine: float) -> np.ndarray:
+        """`chance_of_winning` on the nodes of one step, which do not depend on m."""
+        if step not in self._chances:
+            self._chances[step] = chance_of_winning(xi, self.law, self.data.nu, refine)
+        return self._chances[step]
 
     def _phi(self, chi: np.ndarray) -> np.ndarray:
         return self.activation.sigma(chi[:, None])[:, 0]
@@ -75,9 +76,11 @@ class Elementwise(Moments):
     def __call__(self, m: float, refine: float = 1.0) -> tuple[float, float]:
         nu, step = self.data.nu, min(0.4, 0.4 / max(abs(m), 1e-9)) / refine
         if self.data.name == "max-slr":
-            xi, weight = normal_rule(min(step, SHARPEST / refine))
+            # halved until small enough, so that many m share their nodes
+            step = SHARPEST / refine * 0.5 ** max(0, math.ceil(math.log2(SHARPEST / refine / step)))
+            xi, weight = normal_rule(step)
             values = self._phi(m * xi)
-            first = float(weight @ (values * chance_of_winning(xi, self.law, nu, refine)))
+            first = float(weight @ (values * self._chance(xi, step, refine)))
             return first, self._length * float(weight @ values**2) - first**2
         # errors of attention lie where a score deviates by sqrt(nu)/2: keep those tails
         xi, weight = normal_rule(step, REACH + 0.5 * math.sqrt(nu))

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..bayes.laplace import log_laplace, log_survival, misplaced_spiked, score_step, uniform_grid
+from ..bayes.laplace import log_survival, misplaced_spiked, normal_laplace, score_grid
 from ..errors import InvalidProblem
 from ..models.activations.erf import OPTIMAL, Erf
-from ..quadrature.trapezoid import normal_rule
 from ..types import NAN, Conjugates, Overlaps, Solution, Status
 from .moments import Elementwise, Normalised, Quadratic
 
@@ -49,10 +48,9 @@ def misplaced(data: DataModel, law: LengthLaw, refine: float = 1.0) -> float:
         return misplaced_spiked(nu, law, refine)
     if math.isinf(nu):
         return 0.0
-    xi, weight = normal_rule(score_step(nu) / refine)
     reach = 9.0 * nu + MARGIN
-    s = uniform_grid(-reach - math.log(law.support[-1]), reach, 0.45 / refine)
-    absorbed, peaked = log_laplace(s, nu * xi, weight)
+    s = score_grid(-reach - math.log(law.support[-1]), reach, nu, refine)
+    absorbed, peaked = normal_laplace(s, nu, refine)
     log_psi = log_survival(absorbed)
     return sum(
         p * length * (length - 1) * float((s[1] - s[0]) * (peaked**2 @ np.exp((length - 2) * log_psi)))
@@ -189,20 +187,23 @@ def _best_offset(problem: Problem) -> tuple[Problem, float]:
     """Minimum over (offset, m): scan the offset, then polish both together."""
     from scipy.optimize import minimize
 
-    def at(offset: float) -> Problem:
-        return replace(problem, activation=Erf(offset=float(offset)))
+    moments = _moments(replace(problem, activation=Erf()))
 
-    starts = [(offset, min(_least(_excess(_moments(at(offset)))), LONGEST)) for offset in OFFSETS]
-    values = [_excess(_moments(at(offset)))(m) for offset, m in starts]
+    def excess_at(offset: float) -> Callable[[float], float]:
+        moments.activation = Erf(offset=float(offset))
+        return _excess(moments)
+
+    starts = [(offset, min(_least(excess_at(offset)), LONGEST)) for offset in OFFSETS]
+    values = [excess_at(offset)(m) for offset, m in starts]
     best = int(np.argmin(values))
     floor = max(values[best], 1e-300)
     found = minimize(
-        lambda z: _excess(_moments(at(z[0])))(z[1]) / floor,
+        lambda z: excess_at(z[0])(z[1]) / floor,
         starts[best],
         method="Nelder-Mead",
         options={"xatol": 1e-8, "fatol": 1e-14, "maxiter": 2000, "initial_simplex": _simplex(starts[best])},
     )
-    return at(found.x[0]), float(found.x[1])
+    return replace(problem, activation=Erf(offset=float(found.x[0]))), float(found.x[1])
 
 
 def _simplex(start: tuple[float, float]) -> np.ndarray:

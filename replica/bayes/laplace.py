@@ -16,6 +16,8 @@ from ..models.length import LengthLaw
 from ..quadrature.trapezoid import normal_rule
 
 LOG_ROUND_OFF = 38.0
+WIDE = 4.0  # beyond this width of log B its Gaussian is the smooth factor
+REACH_OF_SCORES = 9.0
 
 
 def log_survival(one_minus_psi: np.ndarray) -> np.ndarray:
@@ -57,8 +59,7 @@ class LogNormalTransform:
         self._origin = math.ceil(-low / step) + 4
         grid = at[0] + step * np.arange(-self._origin, self._stride * at.size + math.ceil(high / step) + 4)
         self._step = step
-        xi, weight = normal_rule(score_step(sigma) / refine)
-        self._absorbed, self._peaked = log_laplace(grid, sigma * xi, weight)
+        self._absorbed, self._peaked = normal_laplace(grid, sigma, refine)
 
     def absorbed(self, shift: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """sum_j weight[i, j] (1 - E e^{-xB}) at log x = at - shift[i, j], shape (i, n)."""
@@ -90,6 +91,36 @@ def log_laplace(at: np.ndarray, score: np.ndarray, weight: np.ndarray) -> tuple[
     return absorbed, peaked
 
 
+def normal_laplace(at: np.ndarray, sigma: float, refine: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """1 - E e^{-xB} and E[x B e^{-xB}] at log x = `at`, for log B ~ N(0, sigma^2).
+
+    With k(g) = e^{g - e^g}, of unit width, they are
+    int dg k(g) Phi((s - g)/sigma) and int dg k(g) N(s - g; 0, sigma^2);
+    a wide Gaussian needs no more nodes than a narrow one, and both keep their relative precision in the tails.
+    """
+    from scipy.special import ndtr
+
+    if sigma < WIDE:
+        xi, weight = normal_rule(score_step(sigma) / refine, REACH_OF_SCORES + 0.5 * sigma)
+        return log_laplace(at, sigma * xi, weight)
+    step = 0.33 / refine
+    # in the tail of the Gaussian the integrand tilts by up to e^{-g/2}
+    g = np.arange(-2.0 * LOG_ROUND_OFF, 4.0, step)
+    kernel = step * np.exp(g - np.exp(g))
+    absorbed, peaked = np.empty_like(at), np.empty_like(at)
+    for start in range(0, at.size, 4096):
+        part = slice(start, start + 4096)
+        x = (at[part, None] - g) / sigma
+        absorbed[part] = ndtr(x) @ kernel
+        peaked[part] = np.exp(-0.5 * x * x) @ kernel / (math.sqrt(2.0 * math.pi) * sigma)
+    return absorbed, peaked
+
+
+def score_grid(low: float, high: float, sigma: float, refine: float = 1.0) -> np.ndarray:
+    """Values of s that resolve the transforms of a log-normal of width sigma between low and high."""
+    return uniform_grid(low, high, max(0.45, 0.1 * sigma) / refine)
+
+
 def misplaced_spiked(signal: float, law: LengthLaw, refine: float = 1.0) -> float:
     """E(1 - w_1) for w = softmax of scores N(signal e_1, signal I): the posterior of the spiked position.
 
@@ -106,11 +137,9 @@ def misplaced_spiked(signal: float, law: LengthLaw, refine: float = 1.0) -> floa
     sigma = math.sqrt(signal)
     spread = 9.0 * sigma
     longest = math.log(law.support[-1])
-    s = uniform_grid(-signal - spread - LOG_ROUND_OFF - longest, spread + LOG_ROUND_OFF, 0.45 / refine)
-    # errors happen where both scores deviate by sigma/2: keep those tails
-    xi, weight = normal_rule(score_step(sigma) / refine, 9.0 + 0.5 * sigma)
-    absorbed, _ = log_laplace(s, sigma * xi, weight)
-    _, peaked = log_laplace(s + signal, sigma * xi, weight)
+    s = score_grid(-signal - spread - LOG_ROUND_OFF - longest, spread + LOG_ROUND_OFF, sigma, refine)
+    absorbed, _ = normal_laplace(s, sigma, refine)
+    _, peaked = normal_laplace(s + signal, sigma, refine)
     return float((s[1] - s[0]) * (peaked @ missing_share(absorbed, law)))
 
 

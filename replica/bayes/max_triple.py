@@ -87,7 +87,7 @@ class MaxTriple:
 
     def _prior(self, miss_k: float, level: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Nodes of omega_k as weights, shape (n,), with pi, shape (n, 3), and its slopes, shape (n, 3, 3)."""
-        q_k, step = 1.0 - miss_k, 0.4 / self._refine(level)
+        q_k, step = 1.0 - miss_k, 0.36 / self._refine(level)
         width = math.hypot(math.sqrt(2.0 * miss_k), math.pi / (math.sqrt(3.0) * self.nu))
         a, a_weight = half_normal_sinh_rule(math.sqrt(2.0 * q_k) / width, step)
         half, half_weight = half_normal_sinh_rule(math.sqrt(1.5 * q_k) / width, step)

@@ -39,10 +39,11 @@ def race_table(
     low = -(7.5 * spread + 3.5 / nu)
     high = 7.5 * spread + (29.0 + math.log(length)) / nu
     step = scale / (40.0 * refine)
-    at = low + step * np.arange(-2, math.ceil((high - low) / step) + 4)
+    at = low + step * np.arange(-2, math.ceil((high - low) / step) + 24)
     log_cdf, log_density = _noise(at, spread, nu)
-    nodes = math.ceil((high - low) / (0.4 * scale) * refine) + 1
-    return log_cdf, np.exp(log_density - log_cdf), float(at[0]), step, np.linspace(low, high, nodes)
+    spacing = 0.4 * scale / refine
+    grid = low + spacing * np.arange(math.ceil((high - low) / spacing) + 1)
+    return log_cdf, np.exp(log_density - log_cdf), float(at[0]), step, grid
 
 
 def _noise(at: np.ndarray, spread: float, nu: float) -> tuple[np.ndarray, np.ndarray]:

@@ -72,7 +72,7 @@ class SpikedPair:
         s, density = tilted_rule(v, self._count(level))
         miss = 0.5 / np.cosh(0.5 * s) * density
         share, v = (a2 / v)[:, None], v[:, None]
-        u2 = share * ((s - 0.5 * v) ** 2 / v - 1.0) + 1.0
+        u2 = share * (s * s / v - s + 0.25 * v - 1.0) + 1.0  # (s - v/2)^2/v, which would overflow
         lost = miss.sum(axis=1)
         softplus = np.maximum(-s, 0.0) + np.log1p(np.exp(-np.abs(s)))
         surprise = (np.exp(0.5 * s) * softplus * density).sum(axis=1)

@@ -12,6 +12,7 @@ from .channel import ChannelAverages
 from .laplace import LOG_ROUND_OFF, LogNormalTransform, misplaced_spiked, missing_share, uniform_grid
 
 REACH = 9.0
+CERTAIN = 3000.0  # of nu q_k: the chance of a wrong position is below the smallest number
 
 
 class SpikedTokens:
@@ -48,6 +49,8 @@ class SpikedTokens:
     def averages(self, miss_k: float, miss_v: float, noise: float, level: int) -> ChannelAverages:
         refine = self._refine(level)
         signal, q_v = self.nu * (1.0 - miss_k), 1.0 - miss_v
+        if signal > CERTAIN:
+            return self.known_position(miss_k, level)
         total, tau = 1.0 + noise * noise, math.sqrt(miss_v + noise * noise)
         deviation, spread = math.sqrt(signal), REACH * math.sqrt(signal)
         longest = math.log(self.law.support[-1])
@@ -78,7 +81,7 @@ class SpikedTokens:
 
     def known_position(self, miss_k: float, level: int) -> ChannelAverages:
         signal = self.nu * (1.0 - miss_k)
-        misplaced = misplaced_spiked(signal, self.law, self._refine(level))
+        misplaced = 0.0 if signal > CERTAIN else misplaced_spiked(signal, self.law, self._refine(level))
         return ChannelAverages(self.nu, 1.0, 0.0, 0.5 * signal - self._log_length, misplaced)
 
     def samples(self, miss_k: float, miss_v: float, noise: float, level: int) -> np.ndarray:

@@ -23,6 +23,7 @@ STEP_CAP = 0.03  # of an accelerated step in l: two branches closer than this ar
 LOG_NEAR, NEAR_CAP, LOG_RECOVERED = math.log(1e-3), 0.5, math.log(1e-12)
 NEWTON_CAP = 0.5
 DIFFERENCE = 1e-5
+FLOOR = 1e-8  # a residual below this that no longer falls is round-off of the integration
 LOG_EDGE = math.log(1e-6)  # at alpha = 1 without noise q_v = 1 is marginally unstable: start just below it
 
 
@@ -118,13 +119,20 @@ def _log_regression(alpha: float, noise: float) -> float:
 
 def log_known_position(evolution: StateEvolution) -> float:
     """log(1 - q_k) at the largest fixed point of 1 - q_k = 1/(1 + alpha info_k) when eps is known."""
-    log_k = -30.0
-    for _ in range(2000):
+
+    def image(log_k: float) -> float:
         info = evolution.channel.known_position(math.exp(log_k), evolution.level).info_k
-        new = -math.log1p(evolution.alpha * info)
-        if abs(new - log_k) <= 1e-13 * max(1.0, abs(new)):
-            return new
-        log_k = new
+        return -math.log1p(evolution.alpha * info)
+
+    log_k = -30.0
+    for _ in range(200):
+        once = image(log_k)
+        twice = image(once)
+        if abs(twice - once) <= 1e-13 * max(1.0, abs(once)):
+            return twice
+        ratio = (twice - once) / (once - log_k)
+        # Aitken's step where the iteration contracts steadily
+        log_k = min(once + (twice - once) / (1.0 - ratio), 0.0) if 0.0 < ratio < 0.9 else twice
     return log_k
 
 
@@ -185,6 +193,7 @@ def solve(
             return recovered(evolution, first)
         start = np.array([start[0], LOG_EDGE])
     x, stretch, wait = np.array(start, dtype=float), 1.0, 3
+    least, idle = math.inf, 0
     averages = evolution.averages(x)
     move = evolution.step(x, averages) - x
     status, message = Status.CONVERGED, ""
@@ -195,8 +204,11 @@ def solve(
         if evolution.calls - first >= max_calls:
             status, message = Status.MAX_ITER, f"no fixed point after {max_calls} evaluations; residual {size:.1e}"
             break
-        if evolution.noise == 0.0 and x[1] < LOG_RECOVERED and move[1] < 0.0:
+        if evolution.noise**2 == 0.0 and x[1] < LOG_RECOVERED and move[1] < 0.0:
             return recovered(evolution, first)
+        least, idle = (size, 0) if size < 0.9 * least else (least, idle + 1)
+        if size < FLOOR and idle >= 12:
+            break  # as close as the integration allows
         trial, wait = None, wait - 1
         if accelerate and wait <= 0 and size < 0.3:
             trial = _newton(evolution, x, averages, move)

@@ -120,7 +120,7 @@ def race_channel(scores, gaps, u, every, log_cdf, hazard, low, step, grid, tau):
                 row_sum[j] += pair[j, l]
                 norm += pair[j, l] ** 2
             square[j] = 0.0
-            if pi[j] > 1e-290:
+            if pi[j] > 1e-140:  # its square is a divisor
                 square[j] = (norm + row_sum[j] ** 2) / pi[j] ** 2
                 out[0] += pi[j] * square[j]
                 out[4] += pi[j] * math.log(pi[j])

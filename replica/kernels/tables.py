@@ -28,7 +28,7 @@ def shifted_average(table, origin, stride, count, shift, weight):
     Parameters
     ----------
     table : float array, shape (t,)
-        Must cover every argument with three points to spare.
+        Zero below its start; must cover every larger argument with three points to spare.
     origin : float
     stride, count : int
     shift, weight : float arrays, shape (i, j)
@@ -48,6 +48,8 @@ def shifted_average(table, origin, stride, count, shift, weight):
         line = out[i]
         for j in range(terms):
             x = origin - shift[i, j]
+            if x < 2.0:
+                continue
             first = math.floor(x)
             lagrange_six(x - first, coefficient)
             for k in range(6):

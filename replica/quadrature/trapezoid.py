@@ -15,13 +15,15 @@ INV_SQRT_2PI = 0.3989422804014327
 
 
 def normal_rule(step: float, reach: float = REACH) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of E f(x), x ~ N(0, 1), equally spaced by at most `step` on [-reach, reach].
+    """Nodes and weights of E f(x), x ~ N(0, 1), equally spaced by `step` to `reach` or just beyond.
+
+    The step is kept, so that the rule is a smooth function of its arguments.
 
     The error for an f analytic in a strip of half-width b is of order exp(-2 pi b/step) (step < 1), plus the
     neglected tail, exp(-reach^2/2).
     """
     half = math.ceil(reach / step)
-    nodes = np.arange(-half, half + 1) * (reach / half)
+    nodes = np.arange(-half, half + 1) * step
     weights = np.exp(-0.5 * nodes**2)
     return nodes, weights / weights.sum()
 
@@ -37,7 +39,7 @@ def half_normal_sinh_rule(scale: float, step: float, reach: float = REACH) -> tu
     unit = min(1.0, scale)
     top = math.asinh(reach * scale / unit)
     count = math.ceil(top / step)
-    r = np.arange(count + 1) * (top / count)
+    r = np.arange(count + 1) * step
     nodes = unit * np.sinh(r)
     weights = np.exp(-0.5 * (nodes / scale) ** 2) * np.cosh(r)
     weights[0] *= 0.5
@@ -64,8 +66,8 @@ def window_rule(
     nodes, weights : ndarray, shape (n, count)
         The weights sum to the probability of the window.
     """
-    low = np.maximum(centre - reach * scale, -bound)
-    high = np.minimum(centre + reach * scale, bound)
+    low = np.clip(centre - reach * scale, -bound, bound)
+    high = np.clip(centre + reach * scale, -bound, bound)
     spacing = np.maximum(high - low, 0.0) / (count - 1)
     nodes = low[:, None] + spacing[:, None] * np.arange(count)
     if scale == 0.0:

@@ -91,6 +91,24 @@ def test_tiny_noise_reaches_one_part_in_a_million_million(length):
     assert math.isfinite(solution.free_entropy)
 
 
+@pytest.mark.parametrize(
+    "problem",
+    [
+        spiked(2.0, noise=1e-30),
+        spiked(2.0, 3, noise=1e-20),
+        spiked(2.0, 3, noise=1e6),
+        spiked(2.0, 3, nu=1e6),
+        spiked(1e-8, 9),
+    ],
+)
+def test_extreme_values_stay_finite(problem):
+    for solution in fixed_points(problem):
+        assert solution.converged
+        assert math.isfinite(solution.test_risk)
+        assert all(math.isfinite(error) for error in solution.errors.values())
+        assert solution.errors["test_risk"] <= 1e-6 * solution.test_risk
+
+
 def test_one_token_is_bayesian_linear_regression():
     [solution] = fixed_points(spiked(0.8, 1))
     half = 0.5 * (0.09 + 0.8 - 1)
