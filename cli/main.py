@@ -17,6 +17,7 @@ COMMANDS = {
     "sweep": ("sweep:sweep", "Solve a grid of problems along alpha, into a CSV; survives being killed."),
     "thresholds": ("thresholds:thresholds", "Bayes-optimal transitions in alpha: spinodals and the threshold between."),
     "derive": ("derive:derive", "Print the self-consistency equations that the solver uses."),
+    "cache": ("cache:cache", "Where the compiled kernels are; delete them."),
 }
 
 

@@ -27,7 +27,7 @@ class Number(click.ParamType):
         return parse_number(param.name if param else "value", str(value).strip())
 
 
-class Offset(Number):
+class NumberOrOptimal(Number):
     """A real number, or `optimal`."""
 
     name = "number|optimal"
@@ -36,7 +36,7 @@ class Offset(Number):
         return value if value == "optimal" else super().convert(value, param, ctx)
 
 
-NUMBER = Number()
+NUMBER, NUMBER_OR_OPTIMAL = Number(), NumberOrOptimal()
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -72,11 +72,17 @@ problem_options = _stack(
     length_option,
     nu_option,
     noise_option,
-    click.option("--reg", type=NUMBER, help="Both ridge penalties lambda.  [default: 1]"),
-    click.option("--reg-k", type=NUMBER, help="Penalty on the key vector, instead of --reg."),
-    click.option("--reg-v", type=NUMBER, help="Penalty on the value vector, instead of --reg."),
     click.option(
-        "--erf-offset", type=Offset(), help="Offset c of erf attention; `optimal` at --alpha inf.  [default: 0]"
+        "--reg",
+        type=NUMBER_OR_OPTIMAL,
+        help="Both ridge penalties lambda; `optimal`: those of least test risk, each its own.  [default: 1]",
+    ),
+    click.option("--reg-k", type=NUMBER_OR_OPTIMAL, help="Penalty on the key vector, instead of --reg."),
+    click.option("--reg-v", type=NUMBER_OR_OPTIMAL, help="Penalty on the value vector, instead of --reg."),
+    click.option(
+        "--erf-offset",
+        type=NUMBER_OR_OPTIMAL,
+        help="Offset c of erf attention; `optimal`: that of least test risk.  [default: 0]",
     ),
 )
 
@@ -131,9 +137,9 @@ def problems(
     length: str,
     nu: float | None,
     noise: float,
-    reg: float | None,
-    reg_k: float | None,
-    reg_v: float | None,
+    reg: float | str | None,
+    reg_k: float | str | None,
+    reg_v: float | str | None,
     erf_offset: float | str | None,
 ) -> list[Problem]:
     """One problem for each activation, in the order given.

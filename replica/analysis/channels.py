@@ -9,6 +9,7 @@ import numpy as np
 
 from ..lowering import pair as pair_lowering
 from ..lowering.prior import PARAMETERS
+from ..models.activations.base import Activation
 from ..models.problem import Problem
 from ..quadrature.blocks import map_blocks
 from ..quadrature.gaussian import even_plane
@@ -89,6 +90,10 @@ class Channel(ABC):
     @abstractmethod
     def stability(self, par: np.ndarray) -> StabilitySums:
         """Sums for the replicon and the jumps."""
+
+    def with_activation(self, activation: Activation) -> Channel:
+        """The same nodes for another `location` of the activation."""
+        return self
 
     def variants(self, par: np.ndarray) -> list[list[Averages]]:
         """Other values of the averages, by independent source of integration error; none by default.

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from ..lowering.prior import PARAMETERS
+from ..models.activations.base import Activation
 from .channels import Averages, Channel, ChannelSums, StabilitySums
+
+Record = TypeVar("Record", ChannelSums, StabilitySums, Averages)
 
 
 class RidgeChannel(Channel):
@@ -58,6 +62,12 @@ class MixtureChannel(Channel):
         self.nodes = sum(member.channel.nodes for member in self._members)
         self.description = "; ".join(dict.fromkeys(member.channel.description for member in self._members))
 
+    def with_activation(self, activation: Activation) -> Channel:
+        def moved(member: Member) -> Member:
+            return dataclasses.replace(member, channel=member.channel.with_activation(activation))
+
+        return MixtureChannel([moved(member) for member in self._members])
+
     def sums(self, par: np.ndarray) -> ChannelSums:
         return self._mean(lambda channel: channel.sums(par))
 
@@ -95,7 +105,7 @@ class MixtureChannel(Channel):
         return sources
 
 
-def weighted(weights: Sequence[float], values: Sequence):
+def weighted(weights: Sequence[float], values: Sequence[Record]) -> Record:
     """Weighted mean of dataclasses field by field; flags must all hold."""
     first = values[0]
     found = {}

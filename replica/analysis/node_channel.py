@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import math
 from collections.abc import Callable
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from ..kernels.prox import prox_work
 from ..lowering import tokens as tokens_lowering
+from ..models.activations.base import Activation
 from ..models.problem import Problem
 from ..quadrature.blocks import BLOCK, map_blocks
 from .channels import Averages, Channel, ChannelSums, StabilitySums
@@ -32,6 +35,15 @@ class NodeChannel(Channel):
         self.nodes = SCRAMBLES * self._count
         self.description = f"{SCRAMBLES} scrambles of {self._count} Sobol points"
         self._last: tuple[bytes, np.ndarray, int, int] | None = None
+
+    def with_activation(self, activation: Activation) -> NodeChannel:
+        moved = copy.copy(self)
+        # directions of linear attention have no location
+        if not self._module.AFFINE:
+            shift = np.full_like(self._parts[0].shift, activation.location)
+            moved._parts = [dataclasses.replace(part, shift=shift) for part in self._parts]
+            moved._last = None
+        return moved
 
     @staticmethod
     def affine(problem: Problem) -> bool:

@@ -69,8 +69,8 @@ def assess(equations_at: Callable[[int], Equations], level: int, cap: int, state
     """Measure with errors, and judge what they allow.
 
     Where the nodes have variants these give the errors. Elsewhere the nodes of `level` and of the level before do, and
-    where the proximal point jumps those up to `cap`, the median and the range of the last three values: close to a cusp of the
-    proximal point the responses diverge, so that the averages converge slowly and not steadily.
+    where the proximal point jumps those up to `cap`, by the median and the range of the last three values: close to a
+    cusp of the proximal point the responses diverge, so that the averages converge slowly and not steadily.
     """
     equations = equations_at(level)
     par, alpha = equations.parameters(state.x), equations.problem.alpha

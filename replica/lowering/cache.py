@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import sys
 import tempfile
 import threading
@@ -15,12 +16,14 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from ..errors import CacheWarning, LoweringError
+from ..errors import CacheWarning, LoweringError, OutputError
 
 # what decides the text of a generated module: the symbolic side, the leaves, the lowering itself
 _SOURCES = ("models", "equations", "kernels", "lowering")
 # threads that solve at the same time must not see a module that another is still executing
 _LOADING = threading.RLock()
+# names that `load` gives: a stem and twenty hexadecimal digits
+_GENERATED = re.compile(r"\w+_[0-9a-f]{20}")
 
 
 def cache_directory() -> Path:
@@ -125,6 +128,38 @@ def kernel_text(*names: str) -> str:
     """Text of the hand-written kernels `replica/kernels/NAME.py`, to be made part of a generated module."""
     root = Path(__file__).parent.parent / "kernels"
     return "\n".join((root / f"{name}.py").read_text(encoding="utf-8") for name in names)
+
+
+def clear() -> tuple[int, int]:
+    """Delete the generated modules and what numba compiled from them, and nothing else in the folder.
+
+    Returns
+    -------
+    count, size : int
+        Files deleted, and their bytes.
+
+    Raises
+    ------
+    OutputError
+        If a file cannot be deleted.
+    """
+    folder = cache_directory()
+    compiled = folder / "__pycache__"
+    modules = [file for file in folder.glob("*.py") if _GENERATED.fullmatch(file.stem)]
+    made = [file for file in compiled.glob("*") if _GENERATED.fullmatch(file.name.split(".")[0])]
+    count = size = 0
+    for file in [*modules, *made]:
+        try:
+            size += file.stat().st_size
+            file.unlink()
+        except FileNotFoundError:
+            continue  # another process was faster
+        except OSError as error:
+            raise OutputError(f"{str(file)!r} cannot be deleted: {error.strerror}") from error
+        count += 1
+    if compiled.is_dir() and not any(compiled.iterdir()):
+        compiled.rmdir()
+    return count, size
 
 
 def _announce(stem: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from ..errors import InvalidProblem
 
@@ -22,6 +23,9 @@ def parse_number(name: str, text: str) -> float:
     if math.isinf(result) and "inf" not in text.lower():
         raise InvalidProblem(f"{name} = {text!r} overflows; write inf if infinity is meant")
     return result
+
+# in place of a number: the value of least test risk
+OPTIMAL: Literal["optimal"] = "optimal"
 
 
 def number(name: str, value: object, *, minimum: float, strict: bool, infinite: bool = False, hint: str = "") -> float:

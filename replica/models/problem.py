@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from ..errors import InvalidProblem
 from .activations.base import Activation
 from .activations.softmax import Softmax
-from .checks import number
+from .checks import OPTIMAL, number
 from .data.base import DataModel
 from .length import LengthLaw
 from .losses.square import Square
@@ -36,8 +38,9 @@ class Problem:
         Number of tokens L, or its law.
     noise : float
         Standard deviation Delta >= 0 of the label noise.
-    reg_k, reg_v : float
-        Ridge penalties lambda_k, lambda_v > 0, per unit |k|^2 (not per sample).
+    reg_k, reg_v : float or "optimal"
+        Ridge penalties lambda_k, lambda_v > 0, per unit |k|^2 (not per sample). "optimal" stands for the value of
+        least test risk.
     loss : Square
         Loss in (y, f).
 
@@ -52,8 +55,8 @@ class Problem:
     alpha: float = 1.0
     length: LengthLaw = field(default_factory=lambda: LengthLaw.of(2))
     noise: float = 0.0
-    reg_k: float = 1.0
-    reg_v: float = 1.0
+    reg_k: float | Literal["optimal"] = 1.0
+    reg_v: float | Literal["optimal"] = 1.0
     loss: Square = field(default_factory=Square)
 
     def __post_init__(self) -> None:
@@ -66,14 +69,27 @@ class Problem:
         set_(self, "length", LengthLaw.of(self.length))
         set_(self, "noise", number("noise", self.noise, minimum=0.0, strict=False))
         for name in ("reg_k", "reg_v"):
-            set_(self, name, number(name, getattr(self, name), minimum=0.0, strict=True, hint=_EXTRAPOLATE))
-
-        if getattr(self.activation, "offset", None) == "optimal" and not self.is_population:
-            raise InvalidProblem(
-                f"erf offset = optimal needs alpha = inf, not {self.alpha:g}; allowed: a number, or alpha = inf"
-            )
+            value = getattr(self, name)
+            if value != OPTIMAL:
+                set_(self, name, number(name, value, minimum=0.0, strict=True, hint=_EXTRAPOLATE))
+            elif self.is_population:
+                raise InvalidProblem(f"{name} = optimal has no meaning at alpha = inf, where penalties do not matter")
 
     @property
     def is_population(self) -> bool:
         """Whether alpha = inf."""
         return math.isinf(self.alpha)
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        """What is "optimal", among reg_k, reg_v and erf_offset: to be set to the value of least test risk."""
+        given = {"reg_k": self.reg_k, "reg_v": self.reg_v, "erf_offset": getattr(self.activation, "offset", None)}
+        return tuple(name for name, value in given.items() if value == OPTIMAL)
+
+    def with_values(self, values: Mapping[str, float]) -> Problem:
+        """The same problem with some of reg_k, reg_v and erf_offset replaced."""
+        regs = {name: value for name, value in values.items() if name != "erf_offset"}
+        activation = self.activation
+        if "erf_offset" in values:
+            activation = replace(activation, offset=values["erf_offset"])
+        return replace(self, activation=activation, **regs)

@@ -81,7 +81,8 @@ def sample_count(problem: Problem, dimension: int) -> int:
     Raises
     ------
     InvalidProblem
-        If D < 10, alpha is infinite, no sample is left, or the tokens would not fit in this machine's memory.
+        If D < 10, alpha is infinite, a penalty is "optimal", no sample is left, or the tokens would not fit in this
+        machine's memory.
     """
     if not isinstance(dimension, int) or dimension < MIN_DIMENSION:
         raise InvalidProblem(
@@ -89,6 +90,8 @@ def sample_count(problem: Problem, dimension: int) -> int:
         )
     if problem.is_population:
         raise InvalidProblem("alpha = inf has no finite data set; an experiment needs a finite alpha")
+    if problem.unknowns:
+        raise InvalidProblem(f"{problem.unknowns[0]} = optimal has no value in an experiment; allowed: a number")
     samples = round(problem.alpha * dimension)
     if samples < 1:
         raise InvalidProblem(f"alpha = {problem.alpha:g} leaves no sample at d = {dimension}; use alpha d >= 1")

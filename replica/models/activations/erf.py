@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ...errors import InvalidProblem
-from ..checks import number
+from ..checks import OPTIMAL, number
 from .base import Activation
 
 if TYPE_CHECKING:
     import numpy as np
     import sympy
-
-
-OPTIMAL: Literal["optimal"] = "optimal"
 
 
 @dataclass(frozen=True)
@@ -24,7 +21,7 @@ class Erf(Activation):
     Parameters
     ----------
     offset : float or "optimal"
-        c. "optimal", in the population limit only, stands for the offset of least risk.
+        c. "optimal" stands for the offset of least test risk.
     """
 
     offset: float | Literal["optimal"] = 0.0
@@ -35,7 +32,7 @@ class Erf(Activation):
 
     @property
     def location(self) -> float:
-        return self.offset
+        return self._value
 
     def __post_init__(self) -> None:
         if self.offset != OPTIMAL:
