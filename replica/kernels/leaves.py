@@ -57,7 +57,7 @@ def inverse_mills(x):
 
 @njit(nogil=True, error_model="numpy")
 def log_ndtr(x):
-    if x > 5.0:
+    if x > 0.0:  # Phi is close to one: its distance from one keeps the digits
         return math.log1p(-normal_cdf(-x))
     if x > -10.0:
         return math.log(normal_cdf(x))

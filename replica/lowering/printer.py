@@ -53,7 +53,13 @@ class NumbaPrinter(PythonCodePrinter):
     def emptyPrinter(self, expr: object) -> str:
         raise UnsupportedExpression(f"{type(expr).__name__} in {expr} cannot be lowered to numba")
 
-    _print_not_supported = emptyPrinter
+    _print_not_supported = _print_ImaginaryUnit = _print_MatrixBase = emptyPrinter
+
+    def doprint(self, expr: sympy.Expr, assign_to: str | None = None) -> str:
+        try:
+            return super().doprint(expr, assign_to)
+        except NotImplementedError:  # how sympy refuses what it has no name for
+            return self.emptyPrinter(expr)
 
 
 def assignments(
