@@ -7,7 +7,7 @@ unconstrained coordinates z of the domain, so that no step can leave it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,7 +85,8 @@ def iterate(
     x = np.array(start, dtype=float)
     steps: list[np.ndarray] = []
     points: list[np.ndarray] = []
-    best, since_best, value, residual, retreats = np.inf, 0, x, np.nan, 0
+    best, since_best, retreats = np.inf, 0, 0
+    last = FixedPointResult(x, x, Status.MAX_ITER, np.nan, 0)
     for evaluation in range(1, max_evaluations + 1):
         value = function(x)
         if not np.all(np.isfinite(value)):
@@ -99,6 +100,7 @@ def iterate(
         residual = residual_of(x, value, chart)
         if residual <= tolerance:
             return FixedPointResult(x, value, Status.CONVERGED, residual, evaluation)
+        last = FixedPointResult(x, value, Status.MAX_ITER, residual, evaluation)
         z, target = chart.to_free(x), chart.to_free(value)
         if not (np.all(np.isfinite(z)) and np.all(np.isfinite(target))):
             return FixedPointResult(x, value, Status.OUT_OF_DOMAIN, residual, evaluation)
@@ -121,7 +123,7 @@ def iterate(
             if longest > limit:
                 new = z + (new - z) * (limit / longest)
         x = chart.to_domain(new) if accelerate else damping * x + (1.0 - damping) * value
-    return FixedPointResult(x, value, Status.MAX_ITER, residual, max_evaluations)
+    return replace(last, evaluations=max_evaluations)
 
 
 def _mixing(points: list[np.ndarray], steps: list[np.ndarray], beta: float) -> np.ndarray:
