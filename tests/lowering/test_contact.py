@@ -185,3 +185,19 @@ def test_observables(data):
         p = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi) * (x[1] - x[0]) * weight(mean + deviation * x)
         s, t = brute.attention(mean + deviation * x)
         np.testing.assert_allclose(total, [np.sum(p * s), np.sum(p * (s * s + t * t))], rtol=1e-8)
+
+
+@pytest.mark.parametrize("point", [(-1.0, -3.0), (0.4, 0.6)], ids=str)
+@pytest.mark.parametrize("state", ["0.1", "0.01"])
+def test_stein_is_implicit_plus_jump(state, point):
+    """d E M/d q_k = -E d g/d omega: the derivative along the branches, plus p(delta_0*) times every jump."""
+    case = Case(SpikedSLR(2.0), STATES[state], *point)
+    V_k, h = case.overlaps["V_k"], 1e-4
+
+    def response(potential, delta_0, delta):
+        slope = (potential.pull(delta + h) - potential.pull(delta - h)) / (2 * h)
+        return (1 / slope - 1) / (2 * V_k)
+
+    (regular,) = case.averages(response)
+    total = regular + case.stability()["jump"] / (2 * V_k)
+    assert case.sums()[0]["d_q_k"] == pytest.approx(-total, rel=2e-6)
