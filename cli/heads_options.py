@@ -54,6 +54,7 @@ _START = (
 
 
 def start_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of where training starts."""
     return functools.reduce(lambda inner, option: option(inner), reversed(_START), function)
 
 

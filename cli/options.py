@@ -171,16 +171,3 @@ def problems(
             )
         )
     return found
-
-
-def check_solver(rtol: float | None, damping: float) -> None:
-    """Refuse solver options out of range.
-
-    Raises
-    ------
-    InvalidProblem
-    """
-    if rtol is not None and not 0.0 < rtol < 1.0:
-        raise InvalidProblem(f"rtol = {rtol:g} is out of range; allowed: 0 < rtol < 1")
-    if not 0.0 <= damping < 1.0:
-        raise InvalidProblem(f"damping = {damping:g} is out of range; allowed: 0 <= damping < 1")

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
+from replica.models.checks import check_solver
 from replica.registry import ESTIMATORS, load
 
-from .options import check_solver, estimator_option, problem_options, problems, solver_options
+from .options import estimator_option, problem_options, problems, solver_options
 from .output import check_output, emit, output_options
 from .table import solution_table
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import InvalidProblem
+from ..models.checks import check_solver
 from ..models.problem import Problem
 from ..types import Solution
 from . import ridge
 from .discretise import ladder
+from .erm_map import overlap_chart
 from .path import STARTS, Path, PathOptions, starting_point
 
 # two fixed points closer than this in every overlap, relative to its scale, are one
@@ -52,8 +54,9 @@ def fixed_points(
     Raises
     ------
     InvalidProblem
-        For an unknown start.
+        For an unknown or impossible start, or options out of range.
     """
+    check_solver(rtol, damping, seed)
     if problem.is_population:
         from .population import erm_population
 
@@ -85,7 +88,10 @@ def fixed_points(
 
 def _starts(problem: Problem, init: str, start: Solution | None) -> list[tuple[str, np.ndarray]]:
     if start is not None:
-        return [("given", np.array(start.overlaps))]
+        x = np.array(start.overlaps)
+        if not (ridge.applies(problem) or np.all(np.isfinite(overlap_chart().to_free(x)))):
+            raise InvalidProblem(f"start has impossible overlaps {start.overlaps}; allowed: m^2 < q, V > 0, all finite")
+        return [("given", x)]
     names = STARTS if init == "both" else (init,)
     return [(name, starting_point(problem, name)) for name in names]
 

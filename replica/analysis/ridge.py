@@ -23,7 +23,7 @@ def solution(problem: Problem, *, rtol: float, init: tuple[str, ...], seed: int)
     replicon is kappa < 1.
     """
     alpha, reg, noise = problem.alpha, problem.reg_v, problem.noise
-    slope = reg + alpha - 1.0
+    slope = (alpha - 1.0) + reg  # in this order exact near alpha = 1, where V is sensitive to it
     # sqrt(slope^2 + 4 reg) - slope cancels for slope > 0
     root = math.hypot(slope, 2.0 * math.sqrt(reg))
     V = 2.0 / (slope + root) if slope > 0 else (root - slope) / (2.0 * reg)

@@ -53,7 +53,7 @@ def replicon_of(overlaps: np.ndarray, alpha: float, sums: StabilitySums) -> floa
     """Spectral radius of the perturbation operator T on the manifold M: a 2x2 block on (C_kk, C_vv) and C_kv."""
     V_k, V_v = overlaps[2], overlaps[5]
     block = alpha * np.array([[V_k**2 * sums.kk, V_k**2 * sums.kv], [V_v**2 * sums.kv, V_v**2 * sums.vv]])
-    trace, determinant = np.trace(block), np.linalg.det(block)
+    trace, determinant = np.trace(block), block[0, 0] * block[1, 1] - block[0, 1] * block[1, 0]
     largest = trace / 2 + math.sqrt(max(trace**2 / 4 - determinant, 0.0))
     return float(max(largest, abs(alpha * V_k * V_v * sums.cross)))
 

@@ -52,3 +52,19 @@ def number(name: str, value: object, *, minimum: float, strict: bool, infinite: 
         reason = "is zero" if result == 0 and strict else reason
         raise InvalidProblem(f"{name} = {result:g} {reason}; allowed: {allowed}")
     return result
+
+
+def check_solver(rtol: float | None = None, damping: float = 0.0, seed: int = 0) -> None:
+    """Refuse solver options out of range.
+
+    Raises
+    ------
+    InvalidProblem
+        Naming the value and its range.
+    """
+    if rtol is not None and not 0.0 < rtol < 1.0:
+        raise InvalidProblem(f"rtol = {rtol:g} is out of range; allowed: 0 < rtol < 1")
+    if not 0.0 <= damping < 1.0:
+        raise InvalidProblem(f"damping = {damping:g} is out of range; allowed: 0 <= damping < 1")
+    if seed < 0:
+        raise InvalidProblem(f"seed = {seed} is negative; allowed: seed >= 0")

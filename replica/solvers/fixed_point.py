@@ -85,6 +85,7 @@ def iterate(
     x = np.array(start, dtype=float)
     steps: list[np.ndarray] = []
     points: list[np.ndarray] = []
+    patience = 60.0 / (1.0 - damping)  # damped steps are shorter
     best, since_best, retreats = np.inf, 0, 0
     last = FixedPointResult(x, x, Status.MAX_ITER, np.nan, 0)
     for evaluation in range(1, max_evaluations + 1):
@@ -105,7 +106,7 @@ def iterate(
         if not (np.all(np.isfinite(z)) and np.all(np.isfinite(target))):
             return FixedPointResult(x, value, Status.OUT_OF_DOMAIN, residual, evaluation)
         best, since_best = (residual, 0) if residual < 0.98 * best else (best, since_best + 1)
-        if since_best > 60:
+        if since_best > patience:
             return FixedPointResult(x, value, Status.STALLED, residual, evaluation)
         step = target - z
         if accelerate and residual > 10.0 * best:

@@ -15,6 +15,7 @@ from typing import Any
 from .._version import __version__
 from ..errors import InvalidProblem
 from ..io.rows import json_value
+from ..models.checks import check_solver
 from ..models.length import LengthLaw
 from ..models.problem import Problem
 from ..registry import ACTIVATIONS, DATA_MODELS, ESTIMATORS, load
@@ -155,11 +156,8 @@ def _axes(grid: Mapping[str, Any]) -> dict[str, tuple]:
 
 
 def _check(axes: dict[str, tuple], given: Mapping[str, Any]) -> None:
-    if min(axes["seed"]) < 0:
-        raise InvalidProblem(f"seed = {min(axes['seed'])} is negative; allowed: seed >= 0")
     for rtol in axes["rtol"]:
-        if rtol is not None and not 0.0 < rtol < 1.0:
-            raise InvalidProblem(f"rtol = {rtol:g} is out of range; allowed: 0 < rtol < 1")
+        check_solver(rtol, seed=min(axes["seed"]))
     if "erf_offset" in given and "erf" not in axes["activation"]:
         raise InvalidProblem("erf_offset applies to the erf activation only; leave it out or add erf")
     if all(name in given for name in ("reg", "reg_k", "reg_v")):

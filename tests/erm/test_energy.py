@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from replica.analysis.discretise import ladder
-from replica.analysis.erm import Equations, overlap_chart, starting_point
+from replica.analysis.erm_map import Equations, overlap_chart
+from replica.analysis.path import starting_point
 from replica.models.data.max_slr import MaxSLR
 from replica.models.data.spiked_slr import SpikedSLR
 from replica.models.problem import Problem
@@ -85,19 +86,22 @@ def test_bits_do_not_depend_on_threads(threads):
     assert values[0] == values[1]
 
 
-def test_map_refuses_to_leave_its_domain():
-    """V_hat below -reg has no overlaps: F says nan, and the solver its status."""
+def test_map_holds_a_response_that_would_turn_negative():
+    """V_hat below -reg has no overlaps: V grows by a bounded factor instead, and the conjugate is left as it is."""
     equations = equations_of(SPIKED)
-    x = np.array([0.1, 1.0, 1e-9, 0.1, 1.0, 1e-9])
-    assert np.isfinite(equations(x)).all()
+    x = np.array([0.1, 1.0, 0.3, 0.1, 1.0, 0.2])
+    assert equations.step(x)[1][2] > 0
     equations.channel = type("Negative", (), {"sums": lambda self, par: Sums()})()
-    assert np.isnan(equations(x)).all()
+    value, hat, _ = equations.step(x)
+    assert hat[2] == -4.0
+    assert 0.3 < value[2] < 30
+    assert np.isfinite(overlap_chart().to_free(value)).all()
 
 
 class Sums:
     """Slopes that ask for V_hat_k = -4."""
 
-    slopes = np.array([0.0, -1.0, 0.1, 0.0, 0.1, 0.1])
+    slopes = np.array([0.1, -1.0, -0.3, 0.1, 0.1, -0.2])
 
 
 def test_chart_covers_the_domain():

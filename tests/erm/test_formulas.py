@@ -12,18 +12,21 @@ from tests.erm import brute
 from tests.erm.problems import MAX, SOFT_MAX, SPIKED
 
 CASES = {"spiked": SPIKED, "max": MAX, "soft max": SOFT_MAX}
-ORDER = 32
+ORDER = 36
 
 
 def teacher_difference(data, m, q, delta_0):
     """pi = P(token 1 hidden | delta_0), its slope in the mean, and E[chi*_1 - chi*_2 | delta_0, token 1 hidden]."""
     spread = math.sqrt(2 * (1 - m * m / q))
-    d = np.linspace(-9, 9, 4001) * spread
     mean = m / q * delta_0
+    if math.isinf(data.nu):
+        probability, slope = special.ndtr(mean / spread), np.exp(-0.5 * (mean / spread) ** 2) / math.sqrt(2 * math.pi)
+        return probability, slope / spread, mean + spread * slope / probability
+    d = np.linspace(-9, 9, 4001) * spread
     p = np.exp(-0.5 * (d / spread) ** 2)
     p /= p.sum()
     here = mean[:, None] + d
-    chosen = np.heaviside(here, 0.5) if math.isinf(data.nu) else special.expit(data.nu * here)
+    chosen = special.expit(data.nu * here)
     probability = chosen @ p
     # d/d mean of E chosen(mean + d), by Stein on the Gaussian d
     slope = chosen @ (p * d) / spread**2

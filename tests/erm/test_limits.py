@@ -76,14 +76,14 @@ def test_many_samples_reach_the_bayes_risk_of_the_population(solved):
     extrapolated = 2 * excess[1000.0] - excess[500.0]
     assert extrapolated == pytest.approx(0, abs=1e-4)
     o = best(solved, alpha=1000.0).overlaps
-    assert o.m_k == pytest.approx(math.sqrt(2), rel=0.02)
-    assert o.m_v == pytest.approx(1, rel=0.02)
+    assert o.m_k == pytest.approx(math.sqrt(2), rel=0.05)
+    assert o.m_v == pytest.approx(1, rel=0.01)
 
 
 @pytest.mark.parametrize("strength", [2.0, 6.0])
 def test_scores_of_max_slr_are_learnt_at_their_temperature(solved, strength):
     """max-SLR: the optimal key is nu k*."""
-    o = best(solved, data=MaxSLR(strength), alpha=3000.0).overlaps
+    o = best(solved, data=MaxSLR(strength), alpha=3000.0, reg_k=0.1).overlaps
     assert o.m_k == pytest.approx(strength, rel=0.05)
     assert o.m_k / math.sqrt(o.q_k) > 0.99
 

@@ -95,11 +95,6 @@ def test_options_that_make_no_sense(options, match):
             replica.solve(problem, **options)
 
 
-def test_population_limit_is_refused():
-    with pytest.raises(InvalidProblem, match="alpha = inf .*allowed: alpha finite"):
-        replica.solve(Problem(data=SpikedSLR(2.0), alpha=math.inf))
-
-
 def test_evaluations_run_out():
     (solution,) = fixed_points(LOW[4.0, 0.1], max_evaluations=3, init="informed")
     assert solution.status is Status.MAX_ITER

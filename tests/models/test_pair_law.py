@@ -62,12 +62,14 @@ def test_large_nu_tends_to_the_argmax():
 
 
 def test_width_is_the_scale_of_the_weight():
-    for strength in (2.0, math.inf):
-        found, law = weight_at(MaxSLR(strength), 0.9, 0.82, [0.0])
-        width = float(law.width.subs({m: 0.9, q: 0.82, nu: strength}))
-        beyond = weight_at(MaxSLR(strength), 0.9, 0.82, [-8 * width, 8 * width])[0]
-        assert beyond == pytest.approx([0.0, 2.0], abs=0.02)
-        near = weight_at(MaxSLR(strength), 0.9, 0.82, [0.1 * width])[0]
+    for strength, overlap in ((2.0, 0.9), (math.inf, 0.9), (2.0, -0.9), (math.inf, -0.9)):
+        found, law = weight_at(MaxSLR(strength), overlap, 0.82, [0.0])
+        width = float(law.width.subs({m: overlap, q: 0.82, nu: strength}))
+        # positive also where the learnt key points the wrong way
+        assert 0 < width < 1
+        beyond = weight_at(MaxSLR(strength), overlap, 0.82, [-8 * width, 8 * width])[0]
+        assert sorted(beyond) == pytest.approx([0.0, 2.0], abs=0.02)
+        near = weight_at(MaxSLR(strength), overlap, 0.82, [0.1 * width])[0]
         assert abs(near[0] - found[0]) < 0.1
 
 

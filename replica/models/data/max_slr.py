@@ -58,12 +58,12 @@ class MaxSLR(DataModel):
             return m_k / sympy.sqrt(q_k - m_k**2 + q_k * spread)
 
         if math.isinf(self.nu):
-            return PairLaw(sympy.S.Zero, 2 * normal_cdf(slope(0) * x), 1 / slope(0))
+            return PairLaw(sympy.S.Zero, 2 * normal_cdf(slope(0) * x), 1 / sympy.Abs(slope(0)))
         total = sum(
             sympy.Float(weight) * normal_cdf(slope(2 * sympy.Float(scale) ** 2 / nu**2) * x)
             for scale, weight in logistic_mixture()
         )
-        return PairLaw(sympy.S.Zero, 2 * total, 1 / slope(2 / nu**2))
+        return PairLaw(sympy.S.Zero, 2 * total, 1 / sympy.Abs(slope(2 / nu**2)))
 
     def score_points(self, length: int) -> int:
         return length if math.isinf(self.nu) else length + 1
