@@ -109,10 +109,14 @@ class log_ndtr(sympy.Function):
 def log_of(expression: sympy.Expr) -> sympy.Expr:
     """log of a positive expression, with exponentials and softplus kept from underflow."""
     expanded = sympy.expand_log(sympy.log(expression), force=True)
-    return expanded.replace(
-        lambda node: isinstance(node, sympy.log) and isinstance(node.args[0], softplus),
-        lambda node: log_softplus(node.args[0].args[0]),
-    )
+
+    def stable(argument: sympy.Expr) -> sympy.Expr:
+        if isinstance(argument, softplus):
+            return log_softplus(argument.args[0])
+        # factors of a positive product can be negative
+        return sympy.log(argument if argument.is_positive else sympy.Abs(argument))
+
+    return expanded.replace(sympy.log, stable)
 
 
 OPAQUE = (sigmoid, softplus, log_softplus, softplus_slope, normal_pdf, normal_cdf, inverse_mills, log_ndtr)
