@@ -34,7 +34,7 @@ GAUSS_X, GAUSS_W = np.polynomial.legendre.leggauss(ORDER)
 def _bounds(low, high, force):
     """Interval of delta outside which T leaves [low, high], and the radius beyond which G is convex.
 
-    |F'| <= force e^{-|delta|} and |F''| <= 2 force e^{-|delta|}; `force` is already times 2 V_k.
+    2 V_k |F'| <= force e^{-|delta|} and 2 V_k |F''| <= 2 force e^{-|delta|}.
     """
     radius = math.log1p(2.0 * force) + 1.0
     reach = math.log1p(force)
