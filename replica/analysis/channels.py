@@ -108,6 +108,10 @@ class Channel(ABC):
         return []
 
 
+# a larger defect of the norm: overlaps so small or large that panels fall below round-off
+LOST = 1e-2
+
+
 class PairChannel(Channel):
     """Softmax, L = 2: trapezoidal rule over (A, R), contact-set integration over delta_0."""
 
@@ -128,6 +132,8 @@ class PairChannel(Channel):
 
         parts = map_blocks(block, self.nodes, self._threads)
         total = np.sum([total for total, _ in parts], axis=0)
+        if not abs(total[8] - 1.0) < LOST:
+            total = np.full_like(total, np.nan)
         return ChannelSums(total[0], total[1:7], total[7], total[8], all(certain for _, certain in parts))
 
     def attention(self, par: np.ndarray) -> tuple[float, float]:

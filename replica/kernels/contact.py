@@ -204,7 +204,7 @@ def _integrate(left, right, radius, c, stability, total):
                     stability_terms(weight, x, delta, c, total)
                 else:
                     channel_terms(weight, x, delta, c, total)
-            step = (b - a) * min(2.0, 1.0 / max(excess, 0.25))
+            step = (b - a) * min(2.0, 1.0 / max(excess, 0.25)) if excess < 1.0 else b - a
         if b <= a:  # overlaps so large that panels fall below round-off: the caller sees a norm far from one
             break
         a, x_a, slope_a = b, x_b, slope_b
