@@ -16,6 +16,7 @@ COMMANDS = {
     "heads": ("heads:heads", "Several heads: specialisation, optimal risks, pruning."),
     "sweep": ("sweep:sweep", "Solve a grid of problems along alpha, into a CSV; survives being killed."),
     "thresholds": ("thresholds:thresholds", "Bayes-optimal transitions in alpha: spinodals and the threshold between."),
+    "plot": ("plot:plot", "Draw tables: learning curves, heat maps, phase diagrams."),
     "derive": ("derive:derive", "Print the self-consistency equations that the solver uses."),
     "cache": ("cache:cache", "Where the compiled kernels are; delete them."),
 }

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".svg", ".pdf")
 # Okabe and Ito's palette, told apart with every common colour vision
-BLUE, ORANGE, GREEN, PINK, GREY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#7F7F7F"
+BLUE, ORANGE, GREEN, PINK, VERMILLION, SKY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"
+GREY = "#7F7F7F"
 STYLE = {
     "font.size": 9,
     "axes.titlesize": 9,

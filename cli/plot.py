@@ -1,0 +1,58 @@
+"""`replica plot`: a figure from CSV files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from replica.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@click.command()
+@click.argument("files", metavar="FILE.csv...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--x", metavar="COLUMN", help="Horizontal axis.  [default: the first of alpha, nu, ... that varies]")
+@click.option("--y", metavar="COLUMN", help="A computed number; a parameter makes a map.  [default: test_risk]")
+@click.option(
+    "--hue", metavar="COLUMN", help="What colour shows; a computed number makes a map.  [default: what else varies]"
+)
+@click.option("--where", multiple=True, metavar="COLUMN=VALUE[,VALUE...]", help="Only these rows; repeatable.")
+@click.option("--output", type=click.Path(path_type=Path), help="png, svg or pdf.  [default: the first FILE as .png]")
+def plot(
+    files: tuple[Path, ...], x: str | None, y: str | None, hue: str | None, where: tuple[str, ...], output: Path | None
+) -> None:
+    """Draw tables of replica solve, sweep, erm, amp, thresholds or flow in one figure.
+
+    Curves: predictions as lines with error bands, dashed where replica symmetry is broken, dotted where that is
+    unresolved, experiments as markers. A second parameter with many values makes a heat map. Transitions of replica
+    thresholds are drawn as lines; alone they make a phase diagram.
+
+    Example: replica plot risk.csv lbfgs.csv --output risk.pdf
+    """
+    from replica.plots.figure import check_figure, save
+
+    output = files[0].with_suffix(".png") if output is None else output
+    check_figure(output)
+    frames = [_read(path) for path in files]
+    from replica.plots.plot import figure_of
+
+    save(figure_of(frames, x=x, y=y, hue=hue, where=where), output)
+    click.echo(f"wrote {output}", err=True)
+
+
+def _read(path: Path) -> pandas.DataFrame:
+    """The table of a file, or one line that says why there is none."""
+    import pandas
+
+    from replica.sweeps.frame import read_csv
+
+    try:
+        return read_csv(path)
+    except OSError as error:
+        raise InvalidProblem(f"{str(path)!r} cannot be read: {error.strerror or error}") from None
+    except (ValueError, TypeError, pandas.errors.ParserError) as error:
+        raise InvalidProblem(f"{str(path)!r} is not a CSV table of replica: {error}") from None

@@ -1,0 +1,145 @@
+"""What maps and curves share: panels, scales, titles, threshold lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import labels
+from .figure import BLUE, GREEN
+from .labels import BAYES
+from .tables import ESTIMATE
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# kind of transition: its line, its name
+TRANSITIONS = {
+    "information-theoretic": ({"color": "black", "linestyle": "-"}, "information-theoretic"),
+    "spinodal-uninformed": ({"color": BLUE, "linestyle": (0, (5, 2))}, "end of the uninformed branch (algorithmic)"),
+    "spinodal-informed": ({"color": GREEN, "linestyle": (0, (1, 1.5))}, "birth of the informed branch"),
+}
+
+
+def grid(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels of the given size in inches that share their axes."""
+    from matplotlib.figure import Figure
+
+    columns = count if count <= 3 else math.ceil(math.sqrt(count)) if count != 8 else 4
+    rows = math.ceil(count / columns)
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    axes = list(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel())
+    for unused in axes[count:]:
+        unused.set_axis_off()
+    for index in range(count - columns, count):  # the last panel of each column shows its ticks
+        axes[max(index, 0)].tick_params(labelbottom=True)
+    return figure, axes[:count]
+
+
+def split(
+    table: pandas.DataFrame, panels: Sequence[str], shared: bool = True
+) -> Iterator[tuple[str, dict[str, Any], pandas.DataFrame]]:
+    """Title, parameters and rows of each panel.
+
+    Where `shared`, rows that do not know a parameter, of bayes say, are in all panels.
+    """
+    if not panels:
+        yield "", {}, table
+        return
+    known = table.dropna(subset=[name for name in panels if name != ESTIMATE])
+    if shared and ESTIMATE in panels and known[ESTIMATE].nunique() > 1 and BAYES in set(known[ESTIMATE]):
+        known = known[known[ESTIMATE] != BAYES]
+    places = known[list(panels)].drop_duplicates().itertuples(index=False)
+    for cells in sorted(places, key=lambda cells: [_rank(cell) for cell in cells]):
+        place = dict(zip(panels, cells, strict=True))
+        keep = table[ESTIMATE].notna()
+        for name, cell in place.items():
+            everywhere = table[ESTIMATE] == BAYES if name == ESTIMATE else table[name].isna()
+            keep &= (table[name] == cell) | (everywhere & shared)
+        yield ", ".join(labels.value(name, cell) for name, cell in place.items()), place, table[keep]
+
+
+def _rank(cell: Any) -> tuple[float, str]:
+    """Numbers in order, then laws of lengths and names: a fixed length may be text among laws."""
+    try:
+        return float(cell), ""
+    except ValueError:
+        return math.inf, str(cell)
+
+
+def scale(values: Any, spread: float = 10.0) -> str:
+    """ "log" for positive values that are more even in equal ratios than in equal steps, and spread enough."""
+    import numpy as np
+
+    found = np.unique(np.asarray(values, float))
+    found = found[np.isfinite(found)]
+    if len(found) < 3 or found[0] <= 0.0 or found[-1] < spread * found[0]:
+        return "linear"
+    uneven = [steps.std() / steps.mean() for steps in (np.diff(found), np.diff(np.log(found)))]
+    return "log" if uneven[1] < uneven[0] else "linear"
+
+
+def plain_ticks(axes: Axes) -> None:
+    """1, 2, 5, 10 instead of powers on logarithmic axes of less than three decades."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for axis, (low, high), kind in (
+        (axes.xaxis, axes.get_xlim(), axes.get_xscale()),
+        (axes.yaxis, axes.get_ylim(), axes.get_yscale()),
+    ):
+        if kind == "log" and high < 1e3 * low:
+            axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5) if high < 100 * low else (1,)))
+            axis.set_major_formatter(FuncFormatter(lambda cell, _: f"{cell:g}"))
+            axis.set_minor_formatter(NullFormatter())
+
+
+def title(fixed: dict[str, Any]) -> str:
+    """The parameters that all panels share."""
+    order = (ESTIMATE, "model", "length", "nu", "alpha", "noise", "reg", "reg_k", "reg_v", "erf_offset")
+    population = fixed.get("alpha") == math.inf  # penalties do not matter there
+    return ", ".join(
+        labels.value(name, fixed[name])
+        for name in order
+        if name in fixed and not (population and name in ("reg", "reg_k", "reg_v"))
+    )
+
+
+def matching(thresholds: pandas.DataFrame | None, place: dict[str, Any], free: str = "") -> pandas.DataFrame | None:
+    """Certified transitions at exactly these parameters, whatever `free` is; None if there are none."""
+    if thresholds is None:
+        return None
+    table = thresholds[thresholds["status"] == "certified"]
+    for name in ("model", "length", "nu", "noise"):
+        if name == free:
+            continue
+        if name not in place:  # a parameter that varies within the panel: no line is that of all curves
+            return None
+        table = table[table[name].astype(str) == str(place[name])] if name in ("model", "length") else table[
+            table[name] == float(place[name])
+        ]  # fmt: skip
+    return None if table.empty else table
+
+
+def mark_thresholds(axes: Axes, table: pandas.DataFrame, x: str, y: str) -> None:
+    """Lines of transitions: at alpha = value along x, or over the plane of alpha and another parameter."""
+    for kind, (line, _) in TRANSITIONS.items():
+        rows = table[table["kind"] == kind]
+        if x == "alpha" and y not in table:
+            for value in rows["value"].unique():
+                axes.axvline(value, linewidth=1.0, zorder=1, **line)
+        elif not rows.empty:
+            other = y if x == "alpha" else x
+            rows = rows.sort_values(other)
+            pair = rows["value"].astype(float), rows[other].astype(float)
+            axes.plot(*(pair if x == "alpha" else pair[::-1]), linewidth=1.4, zorder=4, **line)
+
+
+def threshold_handles(kinds: set[str]) -> list[Any]:
+    """Entries of a legend for these kinds of transitions."""
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], linewidth=1.4, label=text, **line) for kind, (line, text) in TRANSITIONS.items()
+            if kind in kinds]  # fmt: skip

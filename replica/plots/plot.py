@@ -1,0 +1,63 @@
+"""The figure of a table, whatever it is a table of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import InvalidProblem
+from .tables import is_flow, is_thresholds, select
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+
+def figure_of(
+    frames: Sequence[pandas.DataFrame],
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    hue: str | None = None,
+    where: Sequence[str] = (),
+) -> Figure:
+    """Draw tables of this package: predictions and experiments together, with transitions as lines.
+
+    Parameters
+    ----------
+    frames : sequence of DataFrame
+        Tables of solves, sweeps and experiments, as `replica.read_csv` gives them, and of thresholds; or one table of a
+        flow.
+    x, y, hue : str, optional
+        Columns, see `replica.plots.layout.choose`.
+    where : sequence of str
+        Conditions NAME=VALUE[,VALUE...] on rows; those of thresholds are matched to what is drawn.
+
+    Raises
+    ------
+    InvalidProblem
+        If the tables cannot be drawn, together or at all, or a column is unknown.
+    """
+    import pandas
+
+    from . import curves, flow, layout, maps
+
+    if any(frame.empty for frame in frames) or not frames:
+        raise InvalidProblem("a table has no rows; nothing to draw")
+    flows = [frame for frame in frames if is_flow(frame)]
+    if flows:
+        if len(frames) > 1 or any((x, y, hue)):
+            raise InvalidProblem("a table of replica flow is drawn alone, without x, y and hue")
+        one = select(flows[0], where)
+        return flow.trajectory_figure(one) if "u_0" in one else flow.sweep_figure(one)
+    lines = [frame for frame in frames if is_thresholds(frame)]
+    rows = [frame for frame in frames if not is_thresholds(frame)]
+    thresholds = pandas.concat(lines, ignore_index=True) if lines else None
+    if not rows:
+        if any((x, y, hue)):
+            raise InvalidProblem("a phase diagram has alpha against what varies; leave out x, y and hue")
+        return maps.phase_figure(select(thresholds, where))
+    together = select(pandas.concat(rows, ignore_index=True), where)
+    found, chosen = layout.choose(together, x, y, hue)
+    draw = maps.map_figure if chosen.is_map else curves.curves_figure
+    return draw(found, chosen, thresholds)
