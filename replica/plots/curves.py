@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # how a stretch between two points is drawn, by the worse of the two: stable, unresolved, broken
 _STABLE, _UNRESOLVED, _BROKEN = 0, 1, 2
-_STYLES = {_STABLE: "-", _UNRESOLVED: (0, (1, 1.2)), _BROKEN: (0, (4, 2))}
+_STYLES = {_STABLE: "-", _UNRESOLVED: ":", _BROKEN: "--"}
 _NOTES = {_UNRESOLVED: "replica symmetry unresolved", _BROKEN: "replica symmetry broken"}
 _WIDTHS = {False: 1.4, True: 3.0}  # the Bayes-optimal line is seen below one that reaches it
 _MARKERS = "os^Dvp<>"
