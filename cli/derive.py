@@ -29,7 +29,6 @@ def derive(model: str, activation: str, estimator: str, length: str, nu: float |
 
     Example: replica derive --model spiked-slr --activation softmax
     """
-    from replica.analysis.discretise import check_pair
     from replica.models.problem import Problem
 
     if estimator == "bayes":
@@ -38,11 +37,13 @@ def derive(model: str, activation: str, estimator: str, length: str, nu: float |
     problem = Problem(
         data=data_model(model, nu), activation=load(ACTIVATIONS, "activation", activation)(), length=length
     )
-    check_pair(problem)
+    if problem.length.fixed is None:
+        raise InvalidProblem(f"length = {problem.length} is a law: its equations average those of each L; give one L")
     if format_ == "source":
-        from replica.lowering.pair import source
+        from replica.lowering import pair, tokens
 
-        click.echo(source(problem), nl=False)
+        lowered = pair if problem.length.fixed == 2 and activation == "softmax" else tokens
+        click.echo(lowered.source(problem), nl=False)
         return
     from replica.equations.describe import describe, to_latex, to_text
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..errors import InvalidProblem
 from ..models.activations.softmax import Softmax
 from ..models.problem import Problem
 from .channels import Channel, PairChannel
@@ -47,28 +46,11 @@ class Ladder:
         return self._channels[level]
 
 
-def check_pair(problem: Problem) -> None:
-    """Refuse a problem that the scalar channel does not cover.
-
-    Raises
-    ------
-    InvalidProblem
-    """
-    if not (problem.length.fixed == 2 and isinstance(problem.activation, Softmax)):
-        name = problem.activation.name
-        raise InvalidProblem(
-            f"activation = {name} at L = {problem.length} has no equations yet; allowed: softmax at L = 2"
-        )
-
-
 def ladder(problem: Problem, *, seed: int, threads: int | None) -> Ladder:
     """The levels of nodes suited to the problem."""
     if problem.length.fixed is not None:
         return _ladder_of(problem, problem.length.fixed, seed=seed, threads=threads)
-    parts = [
-        (weight, _ladder_of(problem, length, seed=seed, threads=threads))
-        for length, weight in problem.length
-    ]
+    parts = [(weight, _ladder_of(problem, length, seed=seed, threads=threads)) for length, weight in problem.length]
     count = min(part.count for _, part in parts if part.count > 1)
 
     def mixture(level: int) -> Channel:

@@ -1,13 +1,15 @@
-"""The equations in readable form: the same derivation with the Gaussian fields kept as named functions."""
+"""The equations in readable form: the same derivation with the Gaussian fields kept under their names."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sympy
 
+from ..models.activations.softmax import Softmax
 from ..models.problem import Problem
-from . import erm, pair
+from . import erm, pair, tokens
 from .functions import sigmoid
 from .nodes import GaussianAverage, Moreau
 
@@ -24,17 +26,68 @@ class Description:
         Named fields, their derivatives and integrands.
     equations : dict
         The twelve stationarity equations.
+    nodes : str
+        What the averages run over.
     """
 
     energy: sympy.Expr
     definitions: dict[sympy.Symbol, sympy.Expr]
     equations: dict[sympy.Symbol, sympy.Expr]
+    nodes: str
 
 
 A, b, delta_0, W, M, r, s, E_M = sympy.symbols("A b delta_0 W M r s E_M", real=True)
 
 
 def describe(problem: Problem) -> Description:
+    """The equations that the solver uses for `problem`: of the scalar channel where it applies, else token by token."""
+    is_pair = problem.length.fixed == 2 and isinstance(problem.activation, Softmax)
+    return _describe_pair(problem) if is_pair else _describe_tokens(problem)
+
+
+def _describe_tokens(problem: Problem) -> Description:
+    """Any activation and L: sums over tokens l of the proximal point times nodes, sigma = sigma(chi) at that point."""
+    channel = tokens.build(problem)
+    prior = erm.prior_equations()
+    nodes = (tokens.x_t, tokens.x_R, tokens.star, tokens.eta, tokens.zeta)
+    slopes = {slope: _average(channel.terms[str(slope)], nodes) for slope in erm.SLOPES}
+    l, activation = tokens.token, problem.activation
+    omega_k, omega_v, label = sympy.symbols("omega_k[l] omega_v[l] y", real=True)
+    sigma, chi = tokens.sigma[l], tokens.chi[l]
+    phi = activation.phi(chi)
+    combined = {
+        "elementwise": phi,
+        "normalised": phi / tokens.over_tokens(phi),
+        "centred": 1 + phi - tokens.over_tokens(phi) / tokens.n_tokens,
+    }[activation.combination]
+    square = tokens.over_tokens(sigma**2)
+    objective = (label - tokens.over_tokens(sigma * omega_v)) ** 2 / (2 * (1 + erm.V_v * square))
+    objective += tokens.over_tokens((chi - omega_k) ** 2) / (2 * erm.V_k)
+    return Description(
+        erm.prior_energy() + erm.ALPHA * E_M,
+        {
+            omega_k: channel.omega_k,
+            omega_v: channel.omega_v,
+            label: channel.label,
+            sigma: combined,
+            M: Moreau(objective, tokens.chi),
+            tokens.r: (label - tokens.over_tokens(sigma * omega_v)) / (1 + erm.V_v * square),
+            tokens.g_k[l]: (chi - omega_k) / erm.V_k,
+            E_M: GaussianAverage(tokens.weight * M, *nodes),
+        },
+        {**prior.overlaps, **{hat: value.subs(slopes) for hat, value in prior.conjugates.items()}},
+        "eta[l], zeta[l], x_t, x_R standard normals; star[l] = X_l.k*/sqrt(D), hidden token first, weight its density; "
+        "explained = 1 where omega_k keeps star, 0 where it is only its mean",
+    )
+
+
+def _average(integrand: sympy.Expr, nodes: Sequence[sympy.Expr]) -> sympy.Expr:
+    """E[integrand] with the numerical factor in front."""
+    factor, inside = sympy.factor(integrand).as_coeff_Mul()
+    return factor * GaussianAverage(inside, *nodes)
+
+
+def _describe_pair(problem: Problem) -> Description:
     """The equations of softmax attention at L = 2 with s = sigma_1(delta), A = omega_v1 - omega_v2, b = y - omega_v2.
 
     The fields enter as functions of the overlaps while the channel average is differentiated; their derivatives are
@@ -66,8 +119,7 @@ def describe(problem: Problem) -> Description:
 
     def integrand(node: GaussianAverage) -> sympy.Expr:
         inside = node.integrand.xreplace(symbols).xreplace(attention).subs(b, label)
-        factor, inside = sympy.factor(sympy.simplify(inside)).as_coeff_Mul()
-        return factor * GaussianAverage(inside, *node.args[1:])
+        return _average(sympy.simplify(inside), node.args[1:])
 
     def readable(expression: sympy.Expr) -> sympy.Expr:
         expression = expression.replace(lambda node: isinstance(node, Moreau), lambda _: M)
@@ -83,7 +135,9 @@ def describe(problem: Problem) -> Description:
         E_M: GaussianAverage(W * M, *average_over),
         **derivatives,
     }
-    return Description(erm.prior_energy() + erm.ALPHA * E_M, definitions, equations)
+    return Description(
+        erm.prior_energy() + erm.ALPHA * E_M, definitions, equations, "x_A, x_R, x_delta independent standard normals"
+    )
 
 
 def _as_function(symbol: sympy.Symbol, value: sympy.Expr) -> sympy.Expr:
@@ -100,7 +154,7 @@ def to_text(description: Description) -> str:
 
     lines = ["energy per D, stationary in all twelve order parameters", f"  e = {description.energy}", ""]
     lines += block("equations", description.equations)
-    lines += block("where (x_A, x_R, x_delta are independent standard normals)", description.definitions)
+    lines += block(f"where ({description.nodes})", description.definitions)
     return "\n".join(lines)
 
 
