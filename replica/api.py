@@ -7,12 +7,14 @@ from typing import Literal
 
 from .errors import ConvergenceWarning, MultipleFixedPointsWarning, QuadratureWarning, StabilityWarning
 from .models.problem import Problem
+from .registry import ESTIMATORS, load
 from .types import Solution
 
 
 def solve(
     problem: Problem,
     *,
+    estimator: Literal["erm", "bayes"] = "erm",
     rtol: float | None = None,
     init: Literal["informed", "uninformed", "both"] = "both",
     start: Solution | None = None,
@@ -21,11 +23,14 @@ def solve(
     accelerate: bool = True,
     threads: int | None = None,
 ) -> Solution:
-    """The ERM prediction: the fixed point of lowest objective (arXiv 2509.21936; theory.md section 4).
+    """The prediction for a problem: for ERM the fixed point of lowest objective (theory.md section 4), for the
+    Bayes-optimal estimator that of largest free entropy (section 6; arXiv 2509.21936).
 
     Parameters
     ----------
     problem : Problem
+    estimator : {"erm", "bayes"}
+        The Bayes-optimal estimator knows no activation and no penalties.
     rtol : float, optional
         Relative error asked of test_risk, in (0, 1); by default 1e-4 for softmax at L = 2, else 1e-3.
     init : {"informed", "uninformed", "both"}
@@ -39,7 +44,7 @@ def solve(
     accelerate : bool
         Anderson and Newton steps; otherwise plain damped iteration.
     threads : int, optional
-        Threads for the averages; results do not depend on it. By default all cores.
+        Threads for the averages of ERM; results do not depend on it. By default all cores.
 
     Returns
     -------
@@ -51,27 +56,18 @@ def solve(
     InvalidProblem
         If an option makes no sense for the problem.
     """
-    from .analysis.erm import fixed_points
-
-    found = fixed_points(
-        problem,
-        rtol=rtol,
-        init=init,
-        start=start,
-        seed=seed,
-        damping=damping,
-        accelerate=accelerate,
-        threads=threads,
-    )
+    options = {"rtol": rtol, "init": init, "start": start, "seed": seed, "damping": damping, "accelerate": accelerate}
+    if estimator == "erm":
+        options["threads"] = threads
+    found = load(ESTIMATORS, "estimator", estimator)(problem, **options)
     best = found[0]
     if not best.converged:
         warnings.warn(f"{best.status}: {best.message}", ConvergenceWarning, stacklevel=2)
     elif not best.accuracy_met:
         warnings.warn(best.message, QuadratureWarning, stacklevel=2)
-    if best.converged and not best.rs_stable:
+    if best.converged and estimator == "erm" and not best.rs_stable:
         warnings.warn(best.message, StabilityWarning, stacklevel=2)
     if sum(solution.converged for solution in found) > 1:
-        warnings.warn(
-            f"{len(found)} fixed points found; lowest objective returned", MultipleFixedPointsWarning, stacklevel=2
-        )
+        rule = "lowest objective" if estimator == "erm" else "largest free entropy"
+        warnings.warn(f"{len(found)} fixed points found; {rule} returned", MultipleFixedPointsWarning, stacklevel=2)
     return best
