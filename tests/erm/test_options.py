@@ -129,8 +129,8 @@ def test_branches_are_ranked(solved):
 def test_bayes_from_python():
     """The same entry point gives the Bayes-optimal risk, which no ERM beats."""
     problem = Problem(data=SpikedSLR(2.0), alpha=2.0, noise=0.3)
-    bayes = solve(problem, estimator="bayes")
+    bayes = replica.solve(problem, estimator="bayes")
     assert bayes.test_risk == pytest.approx(0.43450794, rel=1e-6)
-    assert bayes.test_risk < solve(problem).test_risk
+    assert bayes.test_risk < replica.solve(problem).test_risk
     with pytest.raises(InvalidProblem, match="estimator = 'gibbs' is unknown"):
-        solve(problem, estimator="gibbs")
+        replica.solve(problem, estimator="gibbs")
