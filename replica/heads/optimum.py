@@ -145,9 +145,7 @@ def fresh_risk(
     return float(risk), float(error)
 
 
-def choosing_risk(
-    problem: HeadsProblem, m: np.ndarray, b: np.ndarray, c: np.ndarray, samples: int, seed: int
-) -> float:
+def choosing_risk(problem: HeadsProblem, m: np.ndarray, b: np.ndarray, c: np.ndarray, samples: int, seed: int) -> float:
     """Risk of a state on the nodes that choose between candidates, apart from those that search and that measure."""
     return fresh_risk(problem, m, b, c, samples, [seed, 2], _CHOOSING)[0]
 

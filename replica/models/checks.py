@@ -24,6 +24,7 @@ def parse_number(name: str, text: str) -> float:
         raise InvalidProblem(f"{name} = {text!r} overflows; write inf if infinity is meant")
     return result
 
+
 # in place of a number: the value of least test risk
 OPTIMAL: Literal["optimal"] = "optimal"
 

@@ -17,6 +17,7 @@ def spiked(alpha: float, length: object = 2, nu: float = 2.0, noise: float = 0.3
     """A spiked problem."""
     return Problem(data=SpikedSLR(nu), alpha=alpha, length=length, noise=noise)
 
+
 # length, alpha, noise, q_k, q_v, test risk, relative error of the reference; nu = inf
 MAXIMUM = [
     ("2", 2.0, 0.3, 0.480156, 0.877842, 0.511105, 1e-3),

@@ -30,9 +30,7 @@ def test_fixed_points(benchmark, name):
 
 def test_many_max_tokens(benchmark):
     problem = Problem(data=MaxSLR(), alpha=20.0, length=64, noise=0.3)
-    found = benchmark.pedantic(
-        fixed_points, args=(problem,), kwargs={"rtol": 0.5, "init": "uninformed"}, rounds=1
-    )
+    found = benchmark.pedantic(fixed_points, args=(problem,), kwargs={"rtol": 0.5, "init": "uninformed"}, rounds=1)
     assert all(math.isfinite(solution.test_risk) for solution in found)
 
 

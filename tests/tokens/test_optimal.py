@@ -46,9 +46,7 @@ def test_both_penalties_at_two_tokens():
 
 @pytest.mark.slow
 def test_offset_and_penalties_of_erf_attention():
-    problem = Problem(
-        SpikedSLR(2.0), Erf(OPTIMAL), alpha=2.0, length=3, noise=0.5, reg_k=OPTIMAL, reg_v=OPTIMAL
-    )
+    problem = Problem(SpikedSLR(2.0), Erf(OPTIMAL), alpha=2.0, length=3, noise=0.5, reg_k=OPTIMAL, reg_v=OPTIMAL)
     best = fixed_points(problem, rtol=5e-3)[0]
     assert best.converged
     values = {
