@@ -42,7 +42,7 @@ def derive(model: str, activation: str, estimator: str, length: str, nu: float |
     if format_ == "source":
         from replica.lowering import pair, tokens
 
-        lowered = pair if problem.length.fixed == 2 and activation == "softmax" else tokens
+        lowered = pair if problem.length.fixed == 2 and pair.applies(problem) else tokens
         click.echo(lowered.source(problem), nl=False)
         return
     from replica.equations.describe import describe, to_latex, to_text

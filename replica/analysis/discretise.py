@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..models.activations.softmax import Softmax
+from ..lowering import pair as pair_lowering
 from ..models.problem import Problem
 from .channels import Channel, PairChannel
 from .mixture import Member, MixtureChannel, RidgeChannel
@@ -74,7 +74,7 @@ def _ladder_of(problem: Problem, length: int, *, seed: int, threads: int | None)
     activation = problem.activation
     if length == 1 and activation.combination in ("normalised", "centred"):
         return Ladder(1, 1e-4, 0, lambda level: RidgeChannel())
-    if length == 2 and isinstance(activation, Softmax):
+    if length == 2 and pair_lowering.applies(problem):
         return Ladder(len(PairChannel.steps), 1e-4, 5, lambda level: PairChannel(problem, level, threads), (0, 3))
     counts = node_counts(length, affine=NodeChannel.affine(problem))
 

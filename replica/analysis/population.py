@@ -11,7 +11,9 @@ import numpy as np
 
 from ..bayes.laplace import log_survival, misplaced_spiked, normal_laplace, score_grid
 from ..errors import InvalidProblem
-from ..models.activations.erf import OPTIMAL, Erf
+from ..models.activations.erf import Erf
+from ..models.checks import OPTIMAL
+from ..registry import DATA_MODELS
 from ..types import NAN, Conjugates, Overlaps, Solution, Status
 from .moments import Elementwise, Normalised, Quadratic
 
@@ -61,6 +63,7 @@ def misplaced(data: DataModel, law: LengthLaw, refine: float = 1.0) -> float:
 
 def bayes_population(problem: Problem, rtol: float | None = None) -> Solution:
     """The Bayes risk when k* and v* are known: Delta^2 + E(1 - w_1)."""
+    _refuse_unknown(problem)
     values = [misplaced(problem.data, problem.length, refine) for refine in (1.0, FINER)]
     # without a signal in the scores nothing is ever learnt about k*
     blind = problem.data.nu == 0.0 or (problem.data.name == "max-slr" and problem.length.support[-1] == 1)
@@ -75,6 +78,13 @@ def bayes_population(problem: Problem, rtol: float | None = None) -> Solution:
         method="laplace",
         rtol=rtol,
     )
+
+
+def _refuse_unknown(problem: Problem) -> None:
+    """The averages of this module are written for these two laws of chi*."""
+    if problem.data.name not in DATA_MODELS:
+        known = ", ".join(DATA_MODELS)
+        raise InvalidProblem(f"data = {problem.data.name!r} has no population limit; allowed: {known}, or finite alpha")
 
 
 def erm_population(problem: Problem, rtol: float | None = None) -> Solution:
@@ -97,8 +107,9 @@ def erm_population(problem: Problem, rtol: float | None = None) -> Solution:
     Raises
     ------
     InvalidProblem
-        For an activation whose moments are not known.
+        For a data model or an activation whose moments are not known.
     """
+    _refuse_unknown(problem)
     name = problem.activation.name
     if name == "softmax":
         return _softmax(problem, rtol)

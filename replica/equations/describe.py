@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import sympy
 
-from ..models.activations.softmax import Softmax
 from ..models.problem import Problem
 from . import erm, pair, tokens
 from .functions import sigmoid
@@ -41,7 +40,7 @@ A, b, delta_0, W, M, r, s, E_M = sympy.symbols("A b delta_0 W M r s E_M", real=T
 
 def describe(problem: Problem) -> Description:
     """The equations that the solver uses for `problem`: of the scalar channel where it applies, else token by token."""
-    is_pair = problem.length.fixed == 2 and isinstance(problem.activation, Softmax)
+    is_pair = problem.length.fixed == 2 and pair.law_of(problem) is not None
     return _describe_pair(problem) if is_pair else _describe_tokens(problem)
 
 

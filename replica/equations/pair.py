@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import sympy
 
+from ..models.activations.softmax import Softmax
 from ..models.data.base import PairLaw
 from ..models.problem import Problem
 from .erm import NOISE, NU, EquationSystem, V_k, V_v, m_k, m_v, q_k, q_v, stationarity
@@ -67,9 +68,16 @@ class PairChannel:
         return stationarity(GaussianAverage(integrand, x_A, x_R, x_delta))
 
 
+def law_of(problem: Problem) -> PairLaw | None:
+    """Law of delta_0 at L = 2 where the scalar channel applies: softmax itself and a data model with a pair law."""
+    if type(problem.activation) is not Softmax:
+        return None
+    return problem.data.pair_law(m_k, q_k, NU, x_delta)
+
+
 def build(problem: Problem) -> PairChannel:
-    """Derive the channel of `problem` (softmax, L = 2, a data model with a pair law)."""
-    law = problem.data.pair_law(m_k, q_k, NU, x_delta)
+    """Derive the channel of `problem`, which has a `law_of`."""
+    law = law_of(problem)
     residual, potential = _eliminate_values(problem, (sigmoid(delta), sigmoid(-delta)))
     objective = potential + (delta - (k_1 - k_2)) ** 2 / (4 * V_k)
     delta_0 = sympy.Symbol("delta_0", real=True)

@@ -18,6 +18,7 @@ from types import ModuleType
 
 from ..errors import CacheWarning, LoweringError, OutputError
 
+_PACKAGE = __name__.split(".")[0]
 # what decides the text of a generated module: the symbolic side, the leaves, the lowering itself
 _SOURCES = ("models", "equations", "kernels", "lowering")
 # threads that solve at the same time must not see a module that another is still executing
@@ -122,6 +123,16 @@ def _load(stem: str, key: str, build: Callable[[], str], announce: bool) -> Modu
         sys.modules.pop(name, None)
         raise LoweringError(f"generated module {str(path)!r} cannot be imported: {error}") from error
     return module
+
+
+def identifier(name: str) -> str:
+    """The name with every character that a module's name cannot hold replaced."""
+    return "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in name)
+
+
+def is_own(ingredient: object) -> bool:
+    """Whether its class is part of this package, so that its text is part of every module's hash."""
+    return type(ingredient).__module__.startswith(f"{_PACKAGE}.")
 
 
 def kernel_text(*names: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from ..models.activations.softmax import Softmax
 from ..models.problem import Problem
 from . import cache
 from .prior import OVERLAP_NAMES, PARAMETERS
@@ -17,15 +18,35 @@ STABILITY_TERMS = ("kk", "kv", "vv", "cross")
 OBSERVABLE_TERMS = ("attention", "attention_square")
 
 
+def applies(problem: Problem) -> bool:
+    """Whether the scalar channel describes `problem` at L = 2 (`replica.equations.pair.law_of`)."""
+    if type(problem.activation) is not Softmax:
+        return False
+    if cache.is_own(problem.data):
+        return True  # without sympy: all models of the package have a pair law
+    from ..equations.pair import law_of
+
+    return law_of(problem) is not None
+
+
 def load(problem: Problem) -> ModuleType:
     """The compiled channel of `problem`; derives it with sympy only if the cache does not hold it."""
     data, loss = problem.data, problem.loss
-    stem = f"pair_{data.name.replace('-', '_')}"
-    return cache.load(
-        stem,
-        f"{type(data).__module__}.{type(data).__qualname__}|{_variant(data.nu)}|{loss.name}",
-        lambda: source(problem),
-    )
+    stem = f"pair_{cache.identifier(data.name)}"
+    return cache.load(stem, f"{_law_key(problem)}|{loss.name}", lambda: source(problem))
+
+
+def _law_key(problem: Problem) -> str:
+    data = problem.data
+    if cache.is_own(data):
+        # the text of the class is part of every module's hash
+        return f"{type(data).__qualname__}|{_variant(data.nu)}"
+    import sympy
+
+    from ..equations.pair import law_of
+
+    law = law_of(problem)
+    return "|".join(sympy.srepr(part) for part in (law.mean, law.weight, law.width))
 
 
 def _variant(nu: float) -> str:

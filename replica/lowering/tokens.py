@@ -19,7 +19,6 @@ CHANNEL_TERMS = ("envelope", *(f"d_{name}" for name in OVERLAP_NAMES), "train_lo
 RESPONSE_TERMS = ("trace_kk", "trace_vv", "kk", "kv", "vv", "cross")
 # parameter vector of the generated functions
 TOKEN_PARAMETERS = (*PARAMETERS, "length", "explained")
-_PACKAGE = __name__.split(".")[0]
 
 
 def load(problem: Problem) -> ModuleType:
@@ -29,18 +28,14 @@ def load(problem: Problem) -> ModuleType:
     """
     activation = problem.activation
     return cache.load(
-        f"tokens_{_identifier(activation.name)}",
+        f"tokens_{cache.identifier(activation.name)}",
         f"{_activation_key(activation)}|{problem.loss.name}",
         lambda: source(problem),
     )
 
 
-def _identifier(name: str) -> str:
-    return "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in name)
-
-
 def _activation_key(activation: Activation) -> str:
-    if type(activation).__module__.startswith(f"{_PACKAGE}."):
+    if cache.is_own(activation):
         # the text of the class is part of every module's hash
         fields = {f.name: getattr(activation, f.name) for f in dataclasses.fields(activation)}
         # what only shifts chi is not part of the module

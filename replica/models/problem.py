@@ -64,6 +64,8 @@ class Problem:
             raise InvalidProblem(f"data = {self.data!r} is not a data model; allowed: SpikedSLR(nu), MaxSLR(nu)")
         if not isinstance(self.activation, Activation):
             raise InvalidProblem(f"activation = {self.activation!r} is not an activation; allowed: Softmax(), ...")
+        if type(self.loss) is not Square:  # proximal points and experiments are written for it
+            raise InvalidProblem(f"loss = {self.loss!r} is not implemented; allowed: Square()")
         set_ = object.__setattr__
         set_(self, "alpha", number("alpha", self.alpha, minimum=0.0, strict=True, infinite=True))
         set_(self, "length", LengthLaw.of(self.length))

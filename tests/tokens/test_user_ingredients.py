@@ -12,7 +12,9 @@ from replica import Activation, DataModel, Problem, Softmax, SpikedSLR
 from replica.analysis.erm_map import Equations
 from replica.analysis.node_channel import NodeChannel
 from replica.errors import InvalidProblem
+from replica.lowering import pair as pair_lowering
 from replica.lowering import tokens as lowering
+from replica.models.data.base import PairLaw
 
 from .problems import POINT
 
@@ -122,3 +124,48 @@ def test_a_weight_that_is_no_density_ratio_is_refused(data, reason):
 
     with pytest.raises(InvalidProblem, match=reason):
         fixed_points(Problem(data, Softmax(), alpha=2.0, length=3))
+
+
+@dataclass(frozen=True)
+class Shifted(Spike):
+    """Spiked-SLR with its pair law, moved by a number that is not nu."""
+
+    shift: float = 0.0
+    name = "my pair"
+
+    def pair_law(self, m_k, q_k, nu, x):
+        return PairLaw(m_k * sympy.sqrt(nu) + self.shift, sympy.S.One, sympy.oo)
+
+
+class MySoftmax(Softmax):
+    """A softmax that is not the built-in one."""
+
+    def phi(self, chi):
+        return sympy.exp(2 * chi)
+
+
+def test_two_tokens_take_the_scalar_channel_only_where_it_applies():
+    assert pair_lowering.applies(Problem(Shifted()))
+    assert not pair_lowering.applies(Problem(Spike()))
+    assert not pair_lowering.applies(Problem(SpikedSLR(), MySoftmax()))
+
+
+def test_the_pair_law_of_a_user_names_its_module():
+    """A number of the model that is not nu, or an edited law, must not find the module compiled before."""
+    names = {pair_lowering.load(Problem(Shifted(shift=shift))).__name__ for shift in (0.0, 0.0, 0.5)}
+    assert len(names) == 2
+
+
+def test_a_model_without_a_pair_law_is_solved_at_two_tokens(solved):
+    (found,) = solved(Problem(Spike(2.0), alpha=2.0), rtol=3e-2, init="informed")
+    (known,) = solved(Problem(SpikedSLR(2.0), alpha=2.0), init="informed")
+    assert found.converged
+    assert abs(found.test_risk - known.test_risk) < 3.0 * found.errors["test_risk"]
+
+
+def test_what_has_no_population_limit_is_refused():
+    from replica.analysis.population import bayes_population, erm_population
+
+    for limit in (bayes_population, erm_population):
+        with pytest.raises(InvalidProblem, match="'my spike' has no population limit"):
+            limit(Problem(Spike(), alpha=np.inf))
