@@ -22,6 +22,10 @@ COMMANDS = {
 }
 
 
+# a group without a command shows its help, which newer versions of click raise as an error
+_NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
+
+
 class LazyGroup(click.Group):
     """A group that lists its commands without importing them."""
 
@@ -59,8 +63,9 @@ def run() -> None:
 
     try:
         sys.exit(cli(standalone_mode=False))
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+    except _NO_ARGUMENTS as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
     except click.ClickException as error:
         _fail(error.format_message())
     except ReplicaError as error:

@@ -16,11 +16,15 @@ def check_writable(path: Path) -> None:
     Raises
     ------
     InvalidProblem
-        If the folder is missing or not writable, or the path is a folder.
+        If the folder is missing or not writable, or the path is a folder, a device or a pipe.
     """
     folder = path.parent
     if os.path.isdir(path):  # not Path.is_dir, which raises on names that are too long
         raise InvalidProblem(f"output = {str(path)!r} is a folder; give the name of a file")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InvalidProblem(
+            f"output = {str(path)!r} is not a regular file, which would be replaced; give another name"
+        )
     if not os.path.isdir(folder):
         raise InvalidProblem(f"output = {str(path)!r}: the folder {str(folder)!r} does not exist; create it first")
     try:

@@ -132,3 +132,11 @@ def test_interrupt(run, monkeypatch):
     monkeypatch.setattr(replica.models.problem.Problem, "__post_init__", interrupted)
     code, out, err = run(*solve())
     assert (code, out, err.strip()) == (130, "", "interrupted")
+
+
+def test_a_group_without_a_command_shows_its_help(run):
+    for group in ((), ("heads",), ("cache",)):
+        code, out, err = run(*group)
+        assert "Commands:\n" in out + err
+        assert not err.startswith("error")
+        assert code in (0, 2)  # by version of click

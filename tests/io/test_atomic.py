@@ -79,3 +79,10 @@ def test_unwritable_folder():
 
     with pytest.raises(InvalidProblem, match="cannot be written"):
         check_writable(Path("/proc/self/a.json"))
+
+
+def test_a_pipe_or_device_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InvalidProblem, match="not a regular file"):
+        check_writable(pipe)
