@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Literal
 
@@ -64,10 +65,14 @@ def solve(
     if not best.converged:
         warnings.warn(f"{best.status}: {best.message}", ConvergenceWarning, stacklevel=2)
     elif not best.accuracy_met:
-        warnings.warn(best.message, QuadratureWarning, stacklevel=2)
+        error = best.errors.get("test_risk", math.nan)
+        message = f"test_risk is less accurate than asked: error {error:.1e}, relative {best.rtol:g} asked"
+        message += f"; {best.message}" if best.message else ""
+        warnings.warn(message, QuadratureWarning, stacklevel=2)
     if best.converged and estimator == "erm" and not best.rs_stable:
         warnings.warn(best.message, StabilityWarning, stacklevel=2)
-    if sum(solution.converged for solution in found) > 1:
+    converged = sum(solution.converged for solution in found)
+    if converged > 1:
         rule = "lowest objective" if estimator == "erm" else "largest free entropy"
-        warnings.warn(f"{len(found)} fixed points found; {rule} returned", MultipleFixedPointsWarning, stacklevel=2)
+        warnings.warn(f"{converged} fixed points found; {rule} returned", MultipleFixedPointsWarning, stacklevel=2)
     return best

@@ -25,14 +25,6 @@ class WorkerError(ReplicaError):
     """Workers of a sweep died or could not be reached; finished lines are in its journal."""
 
 
-class ConvergenceError(ReplicaError):
-    """The iteration did not reach its tolerance; the last state is in `.solution`."""
-
-    def __init__(self, message: str, solution: object) -> None:
-        super().__init__(message)
-        self.solution = solution
-
-
 class ReplicaWarning(UserWarning):
     """Base of every warning that `replica` emits."""
 
@@ -50,7 +42,7 @@ class StabilityWarning(ReplicaWarning):
 
 
 class MultipleFixedPointsWarning(ReplicaWarning):
-    """Several fixed points solve the equations; the returned one has the lowest energy among those found."""
+    """Several fixed points solve the equations; the best of those found is returned."""
 
 
 class CacheWarning(ReplicaWarning):

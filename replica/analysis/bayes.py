@@ -19,6 +19,7 @@ from ..bayes.state_evolution import (
     uninformed_start,
 )
 from ..errors import InvalidProblem
+from ..models.checks import check_solver
 from ..types import Conjugates, Overlaps, Solution
 
 if TYPE_CHECKING:
@@ -70,8 +71,9 @@ def fixed_points(
     Raises
     ------
     InvalidProblem
-        If `init` is unknown.
+        For an unknown or impossible start, or options out of range.
     """
+    check_solver(rtol, damping, seed)
     if init not in INITS:
         raise InvalidProblem(f"init = {init!r} is unknown; known: {', '.join(INITS)}")
     if problem.is_population:
@@ -163,8 +165,13 @@ def _distinct(runs: list[_Run]) -> list[_Run]:
 
 
 def _from_overlaps(start: Solution) -> np.ndarray:
+    V_k, V_v = start.overlaps.V_k, start.overlaps.V_v
+    if start.estimator != "bayes" or not (0.0 < V_k <= 1.0 and 0.0 <= V_v <= 1.0):
+        raise InvalidProblem(
+            f"start = {start.estimator} with V_k = {V_k:g}, V_v = {V_v:g}; allowed: a solution of bayes"
+        )
     with np.errstate(divide="ignore"):
-        return np.log([start.overlaps.V_k, start.overlaps.V_v])
+        return np.log([V_k, V_v])
 
 
 def _solution(problem: Problem, evolution: StateEvolution, point: FixedPoint, rtol: float, seed: int) -> Solution:

@@ -11,7 +11,7 @@ from replica.analysis.bayes import fixed_points, observables
 from replica.bayes.channels import channel_for
 from replica.bayes.state_evolution import StateEvolution, informed_start, solve, uninformed_start
 from replica.errors import InvalidProblem
-from replica.types import Status
+from replica.types import Overlaps, Solution, Status
 from tests.bayes.problems import SPIKED, spiked
 
 
@@ -161,6 +161,12 @@ def test_giving_up_is_a_status():
 def test_an_unknown_start_is_refused():
     with pytest.raises(InvalidProblem, match="init = 'warm' is unknown"):
         fixed_points(spiked(2.0), init="warm")
+
+
+def test_a_start_of_another_estimator_is_refused():
+    erm = Solution(problem=spiked(2.0), estimator="erm", status=Status.CONVERGED, overlaps=Overlaps(1, 2, 50, 1, 2, 1))
+    with pytest.raises(InvalidProblem, match="start = erm with V_k = 50"):
+        fixed_points(spiked(2.0), start=erm)
 
 
 def test_the_row_has_no_activation_and_equal_overlaps():

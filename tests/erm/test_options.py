@@ -89,10 +89,11 @@ def test_accuracy_that_cannot_be_met_is_reported(solved):
     ],
 )
 def test_options_that_make_no_sense(options, match):
-    """From Python as from the command line, whatever the problem."""
+    """From Python as from the command line, whatever the problem and the estimator."""
     for problem in (SPIKED, Problem(data=SpikedSLR(2.0), length=1)):
-        with pytest.raises(InvalidProblem, match=match):
-            replica.solve(problem, **options)
+        for estimator in ("erm", "bayes"):
+            with pytest.raises(InvalidProblem, match=match):
+                replica.solve(problem, estimator=estimator, **options)
 
 
 def test_evaluations_run_out():
@@ -123,7 +124,13 @@ def test_branches_are_ranked(solved):
     assert [solution.selected for solution in found] == [True] + [False] * (len(found) - 1)
     objectives = [solution.objective for solution in found]
     assert objectives == sorted(objectives)
-    assert MultipleFixedPointsWarning.__doc__
+
+
+def test_several_fixed_points_are_announced():
+    """Without noise, just above one sample per dimension: exact recovery beside what message passing reaches."""
+    with pytest.warns(MultipleFixedPointsWarning, match="2 fixed points found; largest free entropy"):
+        best = replica.solve(Problem(data=SpikedSLR(2.0), alpha=1.05), estimator="bayes")
+    assert best.overlaps.q_v == 1.0
 
 
 def test_bayes_from_python():

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from replica.errors import ConvergenceError, InvalidProblem
+from replica.errors import InvalidProblem, UnsupportedExpression
 from replica.types import Overlaps, Solution, Status
 
 # stable states of the energy x^4/4 - x^2/2 - h x exist on both sides while |h| < FOLD
@@ -63,7 +63,7 @@ def warm_never_converges(problem, *, start=None, **options) -> list[Solution]:
 
 
 def never(problem, **options) -> list[Solution]:
-    raise ConvergenceError("no way", None)
+    raise UnsupportedExpression("no way")
 
 
 def disk_is_full(problem, **options) -> list[Solution]:

@@ -80,7 +80,7 @@ def test_a_failed_point_is_a_row(monkeypatch, estimator):
     ]
 
 
-@pytest.mark.parametrize(("estimator", "name"), [("never", "ConvergenceError"), ("refuses", "InvalidProblem")])
+@pytest.mark.parametrize(("estimator", "name"), [("never", "UnsupportedExpression"), ("refuses", "InvalidProblem")])
 def test_errors_of_the_package_become_rows(monkeypatch, estimator, name):
     rows = rows_of(monkeypatch, estimator, "1,2")
     assert len(rows) == 4
