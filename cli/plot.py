@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,12 @@ def plot(
     frames = [_read(path) for path in files]
     from replica.plots.plot import figure_of
 
-    save(figure_of(frames, x=x, y=y, hue=hue, where=where), output)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure = figure_of(frames, x=x, y=y, hue=hue, where=where)
+    save(figure, output)
+    for warning in caught:
+        click.echo(f"warning: {warning.message}", err=True)
     click.echo(f"wrote {output}", err=True)
 
 

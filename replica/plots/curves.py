@@ -46,7 +46,9 @@ def curves_figure(found: Curves, layout: Layout, thresholds: pandas.DataFrame | 
     drawn: dict[str, Any] = {}
     with mpl.rc_context(STYLE):
         single = len(parts) == 1
-        figure, axes = panels.grid(len(parts), *((6.6, 3.4) if single else (2.7, 2.5)))
+        figure, axes = panels.grid(
+            len(parts), *((6.6, 3.4) if single else (2.4, 2.3)), panels.columns(parts, layout.panels)
+        )
         for one, (name, place, rows) in zip(axes, parts, strict=True):
             one.set_title(name, loc="left")
             for key, line in _lines(rows, layout):
@@ -60,21 +62,12 @@ def curves_figure(found: Curves, layout: Layout, thresholds: pandas.DataFrame | 
         axes[0].set_yscale("log" if _wide(table[layout.y]) else "linear")
         if layout.y == "test_risk" and axes[0].get_yscale() == "linear":
             axes[0].set_ylim(bottom=min(0.0, axes[0].get_ylim()[0]))
-        panels.plain_ticks(axes[0])
+        heading = panels.title({name: cell for name, cell in found.fixed.items() if name != layout.hue})
+        handles = [*_ordered(drawn, table, layout), *_notes(drawn)]
         if single:
-            axes[0].set(xlabel=labels.axis(layout.x), ylabel=labels.axis(layout.y))
-            axes[0].set_title(panels.title(_without_hue(found.fixed, layout)), loc="left")
-        else:
-            figure.supxlabel(labels.axis(layout.x), fontsize=9)
-            figure.supylabel(labels.axis(layout.y), fontsize=9)
-            figure.suptitle(panels.title(_without_hue(found.fixed, layout)), fontsize=9)
-        figure.legend(handles=[*_ordered(drawn, table, layout), *_notes(drawn)], loc="outside right upper",
-                      fontsize=8)  # fmt: skip
+            figure.legend(handles=handles, loc="outside right upper", fontsize=8)
+        panels.finish(figure, axes, layout.x, layout.y, heading, () if single else handles)
     return figure
-
-
-def _without_hue(fixed: dict[str, Any], layout: Layout) -> dict[str, Any]:
-    return {name: cell for name, cell in fixed.items() if name != layout.hue}
 
 
 def _colours(table: pandas.DataFrame, layout: Layout) -> dict[Any, Any]:

@@ -74,5 +74,5 @@ def value(name: str, cell: Any) -> str:
 
 def colours(estimates: Sequence[str]) -> dict[str, str]:
     """A colour for each estimator: the same one in every figure for those that are built in."""
-    spare = [name for name in estimates if name not in _COLOURS]
-    return {name: _COLOURS.get(name, _SPARE[spare.index(name) % len(_SPARE)] if spare else GREY) for name in estimates}
+    others = [name for name in estimates if name not in _COLOURS]
+    return _COLOURS | {name: _SPARE[index % len(_SPARE)] for index, name in enumerate(others)}

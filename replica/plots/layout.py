@@ -71,7 +71,7 @@ def choose(
     if hue is None:
         hue = ESTIMATE if len(types) > 1 or not others else others[0]
     _known("hue", hue, [ESTIMATE, *others])
-    panels = [name for name in others if name != hue]
+    panels = sorted((name for name in others if name != hue), key=lambda name: name != "model")  # the row of a grid
     if hue != ESTIMATE and len(types) > 1:
         panels.append(ESTIMATE)
     _check_panels(table, panels)
@@ -84,7 +84,7 @@ def _map_layout(
     if not axes:
         raise InvalidProblem(f"only {x} varies in the table; a map needs two parameters that vary")
     y = axes[0] if y is None or y == shown else y
-    panels = [name for name in others if name != y]
+    panels = sorted((name for name in others if name != y), key=lambda name: name != "model")
     if table.dropna(subset=[x, y])[ESTIMATE].nunique() > 1:
         panels.append(ESTIMATE)
     _check_panels(table, panels)

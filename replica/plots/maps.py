@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 _HATCH = VERMILLION  # seen on both ends of the colour map
 HARD, COEXISTENCE = "#F4C98B", "#E3E3E3"
-_PHASE_NAMES = {HARD: "hard: Bayes-optimal is better than AMP reaches", COEXISTENCE: "a worse informed branch exists"}
+_PHASE_NAMES = {
+    HARD: "hard: Bayes-optimal is better than AMP reaches",
+    COEXISTENCE: "an informed branch exists, not yet the best",
+}
 
 
 def map_figure(found: Curves, layout: Layout, thresholds: pandas.DataFrame | None = None) -> Figure:
@@ -43,7 +46,9 @@ def map_figure(found: Curves, layout: Layout, thresholds: pandas.DataFrame | Non
     kinds: set[str] = set()
     hatched = False
     with mpl.rc_context({**STYLE, "hatch.linewidth": 0.4}):
-        figure, axes = panels.grid(len(parts), *((5.2, 3.8) if len(parts) == 1 else (2.8, 2.6)))
+        figure, axes = panels.grid(
+            len(parts), *((5.2, 3.8) if len(parts) == 1 else (2.8, 2.6)), panels.columns(parts, layout.panels)
+        )
         for one, (name, place, rows) in zip(axes, parts, strict=True):
             cells = rows.pivot_table(layout.hue, layout.y, layout.x)
             cells = cells[np.isfinite(cells.index)].loc[:, lambda part: np.isfinite(part.columns)]
@@ -60,20 +65,11 @@ def map_figure(found: Curves, layout: Layout, thresholds: pandas.DataFrame | Non
                 _hatch(one, edges, mask)
                 hatched = True
             kinds |= _transitions(one, found, place, layout, thresholds, edges)
-            panels.plain_ticks(one)
         figure.colorbar(image, ax=axes, label=labels.axis(layout.hue))
-        if len(parts) == 1:
-            axes[0].set(xlabel=labels.axis(layout.x), ylabel=labels.axis(layout.y))
-            axes[0].set_title(panels.title(found.fixed), loc="left")
-        else:
-            figure.supxlabel(labels.axis(layout.x), fontsize=9)
-            figure.supylabel(labels.axis(layout.y), fontsize=9)
-            figure.suptitle(panels.title(found.fixed), fontsize=9)
         handles = panels.threshold_handles(kinds)
         if hatched:
             handles.append(Patch(facecolor="white", edgecolor=_HATCH, hatch="////", label="replica symmetry broken"))
-        if handles:
-            figure.legend(handles=handles, loc="outside lower center", fontsize=8, ncols=2)
+        panels.finish(figure, axes, layout.x, layout.y, panels.title(found.fixed), handles)
     return figure
 
 
@@ -154,8 +150,7 @@ def phase_figure(thresholds: pandas.DataFrame) -> Figure:
     if len(groups) > 12:
         raise InvalidProblem(f"{' and '.join(rest)} would need {len(groups)} panels; allowed: 12; use --where")
     with mpl.rc_context(STYLE):
-        single = len(groups) == 1
-        figure, axes = panels.grid(len(groups), *((5.2, 3.6) if single else (2.5, 2.7)))
+        figure, axes = panels.grid(len(groups), *((5.2, 3.9) if len(groups) == 1 else (2.6, 2.8)), share=False)
         shown: set[str] = set()
         for one, (cells, rows) in zip(axes, groups, strict=True):
             one.set_title(
@@ -163,20 +158,12 @@ def phase_figure(thresholds: pandas.DataFrame) -> Figure:
             )
             shown |= _shade(one, rows, x)
             panels.mark_thresholds(one, rows, x, "alpha")
-        axes[0].set_xscale(panels.scale(certified[x]))
-        axes[0].set_yscale("log" if certified["value"].max() > 10 * certified["value"].min() else "linear")
-        panels.plain_ticks(axes[0])
-        axes[0].margins(x=0.02)
-        if single:
-            axes[0].set(xlabel=labels.axis(x), ylabel=labels.axis("alpha"))
-            axes[0].set_title(panels.title(fixed), loc="left")
-        else:
-            figure.supxlabel(labels.axis(x), fontsize=9)
-            figure.supylabel(labels.axis("alpha"), fontsize=9)
-            figure.suptitle(panels.title(fixed), fontsize=9)
+            one.set_xscale(panels.scale(rows[x]))
+            one.set_yscale("log" if rows["value"].max() > 10 * rows["value"].min() else "linear")
+            one.margins(x=0.02)
         handles = panels.threshold_handles(set(certified["kind"]))
         handles += [Patch(color=colour, label=text) for colour, text in _PHASE_NAMES.items() if colour in shown]
-        figure.legend(handles=handles, loc="outside lower center", fontsize=8, ncols=2 if len(groups) > 1 else 1)
+        panels.finish(figure, axes, x, "alpha", panels.title(fixed), handles)
     return figure
 
 

@@ -24,14 +24,17 @@ TRANSITIONS = {
 }
 
 
-def grid(count: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """A figure with `count` panels of the given size in inches that share their axes."""
+def grid(
+    count: int, width: float, height: float, columns: int | None = None, share: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """A figure with `count` panels of the given size in inches, that `share` their axes or not."""
     from matplotlib.figure import Figure
 
-    columns = count if count <= 3 else math.ceil(math.sqrt(count)) if count != 8 else 4
+    if columns is None or columns < 2:
+        columns = count if count <= 4 else math.ceil(math.sqrt(count))
     rows = math.ceil(count / columns)
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    axes = list(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel())
+    figure = Figure(figsize=(width * columns, height * rows + (0.5 if count > 1 else 0.0)), layout="constrained")
+    axes = list(figure.subplots(rows, columns, sharex=share, sharey=share, squeeze=False).ravel())
     for unused in axes[count:]:
         unused.set_axis_off()
     for index in range(count - columns, count):  # the last panel of each column shows its ticks
@@ -60,6 +63,38 @@ def split(
             everywhere = table[ESTIMATE] == BAYES if name == ESTIMATE else table[name].isna()
             keep &= (table[name] == cell) | (everywhere & shared)
         yield ", ".join(labels.value(name, cell) for name, cell in place.items()), place, table[keep]
+
+
+def finish(figure: Figure, axes: Sequence[Axes], x: str, y: str, heading: str, handles: Sequence[Any]) -> None:
+    """Label the outer axes with what the columns x and y are, and add heading and legend."""
+    width = axes[0].get_subplotspec().get_gridspec().ncols
+    for index, one in enumerate(axes):
+        if index + width >= len(axes):
+            one.set_xlabel(labels.axis(x))
+        if index % width == 0:
+            one.set_ylabel(labels.axis(y))
+        plain_ticks(one)
+        if len(axes) > 1 and one.get_xscale() == "linear":
+            one.locator_params(axis="x", nbins=4)
+    if len(axes) == 1:
+        axes[0].set_title(heading, loc="left")
+    else:
+        figure.suptitle(heading, fontsize=9)
+    if handles:
+        figure.legend(handles=handles, loc="outside lower center", fontsize=8, ncols=_legend_columns(figure, handles))
+
+
+def _legend_columns(figure: Figure, handles: Sequence[Any]) -> int:
+    longest = max(len(handle.get_label()) for handle in handles)
+    return max(1, min(len(handles), int(figure.get_figwidth() / (0.65 + 0.062 * longest))))
+
+
+def columns(parts: Sequence[tuple[str, dict[str, Any], Any]], names: Sequence[str]) -> int | None:
+    """Columns of a grid that has one row for each value of the first of two parameters; None if it has holes."""
+    if len(names) != 2:
+        return None
+    first, second = (len({place[name] for _, place, _ in parts}) for name in names)
+    return second if first * second == len(parts) else None
 
 
 def _rank(cell: Any) -> tuple[float, str]:

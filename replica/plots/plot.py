@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidProblem
+from ..errors import ConvergenceWarning, InvalidProblem
 from .tables import is_flow, is_thresholds, select
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
+
+    from .layout import Layout
+    from .tables import Curves
 
 
 def figure_of(
@@ -37,6 +42,11 @@ def figure_of(
     ------
     InvalidProblem
         If the tables cannot be drawn, together or at all, or a column is unknown.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If selected rows are left out.
     """
     import pandas
 
@@ -59,5 +69,15 @@ def figure_of(
         return maps.phase_figure(select(thresholds, where))
     together = select(pandas.concat(rows, ignore_index=True), where)
     found, chosen = layout.choose(together, x, y, hue)
+    for count, reason in ((found.left_out, "did not converge"), (_infinite(found, chosen), "lie at infinity")):
+        if count:
+            warnings.warn(
+                f"{count} selected row{'s' * (count > 1)} not drawn: {reason}", ConvergenceWarning, stacklevel=2
+            )
     draw = maps.map_figure if chosen.is_map else curves.curves_figure
     return draw(found, chosen, thresholds)
+
+
+def _infinite(found: Curves, chosen: Layout) -> int:
+    table, names = found.both, [chosen.x, chosen.y] if chosen.is_map else [chosen.x]
+    return int((table[names].abs() == math.inf).any(axis=1).sum())

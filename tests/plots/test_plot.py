@@ -10,13 +10,14 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("pandas")
 
-from replica.errors import InvalidProblem
+from replica.errors import ConvergenceWarning, InvalidProblem
 from replica.io.rows import to_csv
 from replica.plots import panels
 from replica.plots.plot import figure_of
 from replica.schema import NAMES
 from replica.sweeps.frame import read_csv
 
+pytestmark = pytest.mark.filterwarnings("ignore:1 selected row not drawn")
 KINDS = ("spinodal-uninformed", "spinodal-informed", "information-theoretic")
 
 
@@ -82,6 +83,15 @@ def test_rows_that_are_no_prediction_are_not_drawn(sweep):
     assert max(line.get_ydata().max() for line in figure_of([sweep]).axes[0].lines) < 1.0
 
 
+def test_what_is_not_drawn_is_said(run, sweep, tmp_path):
+    code, _, err = run("plot", str(tmp_path / "table.csv"))
+    assert code == 0
+    assert "warning: 1 selected row not drawn: did not converge" in err
+    far = sweep.assign(alpha=sweep["alpha"].replace(8.0, math.inf))
+    with pytest.warns(ConvergenceWarning, match="3 selected rows not drawn: lie at infinity"):
+        figure_of([far[far["status"] == "converged"]])
+
+
 def test_error_bands_are_the_errors(sweep):
     bands = figure_of([sweep], where=["reg=1", "estimator=erm"]).axes[0].collections
     (vertices,) = [path.vertices for path in bands[0].get_paths()]
@@ -109,6 +119,12 @@ def test_legend_is_in_the_order_of_the_right_ends(tmp_path):
     rows = [row(alpha=a, activation=name, test_risk=top / a) for name, top in height.items() for a in (1.0, 2.0)]
     legend = figure_of([read_csv(table(rows, tmp_path))]).legends[0]
     assert [text.get_text() for text in legend.get_texts()] == list(height)
+
+
+def test_an_activation_of_the_user_has_a_colour_of_its_own(tmp_path):
+    rows = [row(alpha=a, activation=name) for a in (1.0, 2.0) for name in ("mine", "softmax", "yours")]
+    colours = [line.get_color() for line in figure_of([read_csv(table(rows, tmp_path))]).axes[0].lines]
+    assert len(set(colours)) == 3
 
 
 def test_several_estimators_and_a_parameter_make_panels(tmp_path):
