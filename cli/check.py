@@ -19,7 +19,7 @@ _POINT = ("model", "estimator", "activation", "alpha", "length", "nu", "noise", 
 
 
 @click.command()
-@grid_options(*(name for name in GRID if name not in ("estimator", "rtol", "seed")))
+@grid_options(*(name for name in GRID if name not in ("estimator", "seed")))
 @click.option("--estimator", multiple=True, help="erm against L-BFGS, bayes against message passing.  [default: erm]")
 @experiment_options("500,1000,2000")
 @click.option(

@@ -22,7 +22,7 @@ from ..types import NAN, Overlaps, Solution, Status
 from .table import NAMES, PROBLEM
 
 LARGEST_Z = 4.0  # ten numbers of a right theory exceed it once in 1600 checks
-BAD_FIT = 9.0  # chi^2 per degree of freedom from which the law in 1/D itself is in doubt
+BAD_FIT = 16.0  # chi^2 per degree of freedom from which the law in 1/D itself is in doubt
 _NEGLIGIBLE = 1e-8  # below the tolerances of both sides, where a number is the same on every data set
 
 Progress = Callable[[int, int, str], None]  # size, seed, start
@@ -131,7 +131,12 @@ class Check:
 
 
 def check(
-    problem: Problem, estimator: str = "erm", plan: Plan | None = None, *, progress: Progress | None = None
+    problem: Problem,
+    estimator: str = "erm",
+    plan: Plan | None = None,
+    *,
+    rtol: float | None = None,
+    progress: Progress | None = None,
 ) -> Check:
     """Predict, draw data at several sizes, measure, extrapolate, and judge.
 
@@ -149,6 +154,8 @@ def check(
         Against L-BFGS, the lowest minimum over `plan.starts`; against message passing, which reaches the fixed point of
         the uninformed start.
     plan : Plan, optional
+    rtol : float, optional
+        Relative error asked of the theory's test risk; its error estimates enter z.
     progress : callable, optional
         Called with (size, seed, start) before each run.
 
@@ -161,10 +168,10 @@ def check(
     plan.refuse(problem)
     solve = load(ESTIMATORS, "estimator", estimator)
     if estimator == "bayes":
-        (theory,) = solve(problem, init="uninformed")
+        (theory,) = solve(problem, init="uninformed", rtol=rtol)
         groups = _message_passing(problem, plan, progress)
     else:
-        theory = solve(problem)[0]
+        theory = solve(problem, rtol=rtol)[0]
         groups = _minimisers(problem, plan, progress)
     return judge(theory, plan, groups)
 

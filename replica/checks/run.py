@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidProblem
-from ..io.rows import json_value
 from ..models.problem import Problem
 from ..sweeps import plan as grids
-from ..sweeps.journal import Journal, Rows, journal_path
-from ..sweeps.run import check_output
 from .compare import Plan, check
+from .journaled import make_table
 from .table import NAMES
 
 Tick = Callable[[Problem, int, int, str], None]  # problem, size, seed, start
@@ -26,14 +24,14 @@ class Checks:
 
     Attributes
     ----------
-    points : tuple of (str, Problem)
-        Estimator and problem.
+    points : tuple of (str, Problem, float or None)
+        Estimator, problem, and relative accuracy of the theory.
     experiment : Plan
     record : replica.sweeps.plan.Plan
         Every value that decides the results.
     """
 
-    points: tuple[tuple[str, Problem], ...]
+    points: tuple[tuple[str, Problem, float | None], ...]
     experiment: Plan
     record: grids.Plan
 
@@ -46,12 +44,11 @@ class Checks:
         InvalidProblem
             If a point makes no sense or has no experiment.
         """
-        for name in ("rtol", "seed"):
-            if name in grid:
-                raise InvalidProblem(f"{name} is not an axis of a check; its theory has the default accuracy")
+        if "seed" in grid:
+            raise InvalidProblem("seed is not an axis of a check: it belongs to the experiment")
         made = grids.plan({"estimator": "erm", **grid})
-        points = tuple((line.estimator, line.at(alpha)) for line in made.lines for alpha in line.alphas)
-        for _, problem in points:
+        points = tuple((line.estimator, line.at(alpha), line.rtol) for line in made.lines for alpha in line.alphas)
+        for _, problem, _ in points:
             experiment.refuse(problem)
         options = made.options | {"experiment": dataclasses.asdict(experiment)}
         return cls(points, experiment, dataclasses.replace(made, options=options))
@@ -63,39 +60,27 @@ class Checks:
 
         Parameters
         ----------
-        output : path, optional
-            File of the table, which the caller writes; finished points are kept in FILE.journal.jsonl.
-        resume, force : bool
-            Continue from that journal, or begin anew where files exist.
+        output, resume, force
+            As for `make_table`.
         tick : callable, optional
             Called with (problem, size, seed, start) before each experiment.
 
         Raises
         ------
-        InvalidProblem
-            If files are in the way, or the journal belongs to other options.
-        OutputError
-            If the journal cannot grow.
+        InvalidProblem, OutputError
+            See `make_table`.
         """
-        if output is None:
-            if resume or force:
-                raise InvalidProblem("resume or force need an output: without one nothing is kept")
-            return [row for index in range(len(self.points)) for row in self._check(index, tick)]
-        check_output(output, resume=resume, force=force)
-        with Journal(journal_path(output), self.record, anew=force, columns=NAMES) as journal:
-            for index in self._missing(journal.finished):
-                rows = self._check(index, tick)
-                journal.append(index, [[json_value(row[name]) for name in NAMES] for row in rows])
-            return [
-                dict(zip(NAMES, row, strict=True))
-                for index in range(len(self.points))
-                for row in journal.finished[index]
-            ]
-
-    def _missing(self, finished: dict[int, Rows]) -> Iterator[int]:
-        return (index for index in range(len(self.points)) if index not in finished)
+        return make_table(
+            lambda index: self._check(index, tick),
+            len(self.points),
+            self.record,
+            NAMES,
+            output,
+            resume=resume,
+            force=force,
+        )
 
     def _check(self, index: int, tick: Tick | None) -> list[dict[str, Any]]:
-        estimator, problem = self.points[index]
+        estimator, problem, rtol = self.points[index]
         told = None if tick is None else lambda *where: tick(problem, *where)
-        return check(problem, estimator, self.experiment, progress=told).to_rows()
+        return check(problem, estimator, self.experiment, rtol=rtol, progress=told).to_rows()

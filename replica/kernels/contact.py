@@ -42,6 +42,13 @@ def _bounds(low, high, force):
 
 
 @njit(nogil=True, error_model="numpy")
+def _may_dip(before, at, after):
+    """Whether T' may be negative between three neighbours: the parabola through them, with a margin."""
+    bend = before + after - 2.0 * at
+    return at <= before and at <= after and at - (after - before) ** 2 / (8.0 * bend + 1e-300) < 0.25 * bend
+
+
+@njit(nogil=True, error_model="numpy")
 def _find_jumps(start, stop, radius, c, inv4v, jumps):
     """Hull edges of G on [start, stop] as rows (delta_-, delta_+, delta_0); returns their number, -1 if unsure."""
     left, right = max(start, -radius), min(stop, radius)
@@ -51,10 +58,12 @@ def _find_jumps(start, stop, radius, c, inv4v, jumps):
     step = (right - left) / (n - 1)
     convex = True
     previous, lowest, highest = -math.inf, math.inf, -math.inf
+    before, at = math.inf, math.inf
     for i in range(n):
         _, T, T1 = potential(left + i * step, c)
-        convex = convex and T1 > 0.0 and previous < T
+        convex = convex and T1 > 0.0 and previous < T and not _may_dip(before, at, T1)
         previous, lowest, highest = T, min(lowest, T), max(highest, T)
+        before, at = at, T1
     if convex:
         return 0
     # a jump may end beyond the radius, where T(delta) is close to delta and the scan may widen
@@ -68,11 +77,11 @@ def _find_jumps(start, stop, radius, c, inv4v, jumps):
         x += SCAN_STEP * max(1.0, 0.5 * max(-x - radius, x - radius))
     place[n] = right
     n += 1
-    height = np.empty(n)
+    height, slope = np.empty(n), np.empty(n)
     hull = np.empty(n, np.int64)
     size = 0
     for i in range(n):
-        F, _, _ = potential(place[i], c)
+        F, _, slope[i] = potential(place[i], c)
         height[i] = place[i] * place[i] * inv4v + F
         while size >= 2:
             a, b = hull[size - 2], hull[size - 1]
@@ -85,12 +94,18 @@ def _find_jumps(start, stop, radius, c, inv4v, jumps):
     count = 0
     for k in range(size - 1):
         i, j = hull[k], hull[k + 1]
-        if j == i + 1:
+        # a short jump may hide between points that are all on the hull: the responses have poles inside of it
+        hidden = j == i + 1 and k > 0 and hull[k - 1] == i - 1 and _may_dip(slope[i - 1], slope[i], slope[j])
+        if j == i + 1 and not hidden:
             continue
         if count == MAX_JUMPS:
             return -1
-        u_low, v_high = place[max(i - 1, 0)], place[min(j + 1, n - 1)]
-        u, v, centre, ok = _refine(place[i], place[j], u_low, place[i + 1], place[j - 1], v_high, c, inv4v)
+        if hidden:
+            low, high = place[i - 1], place[j]
+            u, v, centre, ok = _refine(low, high, low, high, low, high, c, inv4v)
+        else:
+            u_low, v_high = place[max(i - 1, 0)], place[min(j + 1, n - 1)]
+            u, v, centre, ok = _refine(place[i], place[j], u_low, place[i + 1], place[j - 1], v_high, c, inv4v)
         if not ok:
             return -1
         if v > u:
