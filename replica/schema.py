@@ -63,11 +63,12 @@ def _columns() -> tuple[Column, ...]:
         Column("attention_relevant", number, "E sigma_1, mean attention on the hidden token"),
         Column("replicon", number, "spectral radius of the replica-symmetry perturbation; stable below 1"),
         Column("prox_jump", number, "share of V_hat_k due to jumps of the proximal point"),
+        Column("off_m", number, "growth of k.v*, v.k*, k.v in one step; returns to 0 below 1; softmax at L = 2 only"),
         Column("rs_stable", flag, "replica-symmetric stability; null if unresolved"),
         Column("prox_global", flag, "every proximal point is guaranteed to be a global minimum"),
         Column("accuracy_met", flag, "the error of test_risk is within rtol"),
     ]
-    with_error = [c.name for c in overlaps] + ["test_risk", "train_loss", "objective", "replicon", "prox_jump"]
+    with_error = [c.name for c in overlaps] + ["test_risk", "train_loss", "objective", "replicon", "prox_jump", "off_m"]
     errors = [Column(f"{name}_err", number, f"absolute error estimate of {name}") for name in with_error]
     tail = [
         Column("rtol", number, "relative error asked of test_risk"),

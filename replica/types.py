@@ -82,6 +82,8 @@ class Solution:
         Spectral radius of the replica-symmetry perturbation operator; < 1 is stable (theory.md section 8).
     prox_jump : float
         Share of V_hat_k due to jumps of the proximal point (theory.md section 8).
+    off_m : float
+        Growth of k.v*, v.k*, k.v under one step of the equations; < 1 returns to the manifold M (theory.md section 3).
     rs_stable : bool or None
         Replica-symmetric stability; None if unresolved.
     prox_global : bool or None
@@ -113,6 +115,7 @@ class Solution:
     selected: bool = True
     replicon: float = NAN
     prox_jump: float = NAN
+    off_m: float = NAN
     rs_stable: bool | None = None
     prox_global: bool | None = None
     accuracy_met: bool | None = None

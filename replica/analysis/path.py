@@ -10,7 +10,7 @@ import numpy as np
 from ..models.problem import Problem
 from ..solvers.fixed_point import FixedPointResult, iterate, jacobian, newton
 from ..types import Conjugates, Overlaps, Solution, Status
-from . import error_bars, stability
+from . import error_bars, manifold, stability
 from .discretise import Ladder
 from .erm_map import Equations, State, overlap_chart
 
@@ -104,8 +104,11 @@ class Path:
         """What was found, with its errors and the verdict on replica symmetry."""
         state, problem = self.states[-1], self.problem
         result, numbers = self.result, state.numbers
-        errors = self.errors()
+        errors = dict(self.errors())
+        overlaps, conjugates = Overlaps(*map(float, result.x)), Conjugates(*map(float, state.conjugates))
         verdict = stability.assess(self._equations, self.level, self.levels.stability_cap, state)
+        growth = manifold.off_manifold(problem, overlaps, conjugates, seed=seed) if self.converged else manifold.UNKNOWN
+        errors |= {"replicon": verdict.replicon_error, "prox_jump": verdict.prox_jump_error, "off_m": growth.error}
         accuracy_met = errors["test_risk"] <= self.options.rtol * abs(numbers["test_risk"])
         notes = [verdict.message] if self.converged else [_FAILURES[result.status]]
         if self.converged and not accuracy_met:
@@ -115,16 +118,17 @@ class Path:
             estimator="erm",
             status=result.status,
             message="; ".join(note for note in notes if note),
-            overlaps=Overlaps(*map(float, result.x)),
-            conjugates=Conjugates(*map(float, state.conjugates)),
+            overlaps=overlaps,
+            conjugates=conjugates,
             test_risk=float(numbers["test_risk"]),
             train_loss=float(numbers["train_loss"]),
             objective=float(numbers["objective"]),
             attention_relevant=float(numbers["attention_relevant"]),
-            errors={**errors, "replicon": verdict.replicon_error, "prox_jump": verdict.prox_jump_error},
+            errors=errors,
             init=self.names,
             replicon=verdict.replicon,
             prox_jump=verdict.prox_jump,
+            off_m=growth.value,
             rs_stable=verdict.stable if self.converged else None,
             prox_global=state.sums.certain,
             accuracy_met=bool(accuracy_met),

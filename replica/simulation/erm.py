@@ -63,15 +63,20 @@ def check_starts(starts: Iterable[str]) -> tuple[str, ...]:
 
 
 def fit(
-    dataset: Dataset, start: str = "informed", *, gtol: float = 1e-5, max_iter: int = 10_000, threads: int | None = None
+    dataset: Dataset,
+    start: str | np.ndarray = "informed",
+    *,
+    gtol: float = 1e-5,
+    max_iter: int = 10_000,
+    threads: int | None = None,
 ) -> Fit:
     """Minimise J of `Objective` over (k, v) by L-BFGS from one start and measure the minimiser.
 
     Parameters
     ----------
     dataset : Dataset
-    start : {"informed", "random", "small"}
-        (k*, v*); standard normal entries; a hundredth of these.
+    start : {"informed", "random", "small"} or ndarray, shape (2, D)
+        (k*, v*); standard normal entries; a hundredth of these; or (k, v) itself, which is named "given".
     gtol : float
         Tolerance on `Fit.residual`, > 0.
     max_iter : int
@@ -82,15 +87,15 @@ def fit(
     Raises
     ------
     InvalidProblem
-        If the start is unknown.
+        If the start is unknown, or has another shape.
     """
     problem, dimension = dataset.problem, dataset.dimension
-    check_starts([start])
+    begin = _begin(dataset, start)
     scale = min(1.0, problem.reg_k, problem.reg_v)
     objective = Objective(dataset, threads)
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": _MEMORY, "gtol": gtol * scale, "ftol": 0.0}
     with objective.tokens.running():
-        end = minimize(objective, _start(dataset, start), jac=True, method="L-BFGS-B", options=options)
+        end = minimize(objective, begin, jac=True, method="L-BFGS-B", options=options)
         loss, gradient = objective.loss(end.x.reshape(2, dimension))
     weights = end.x.reshape(2, dimension)
     residual = float(np.max(np.abs(gradient + objective.penalties * weights))) / scale
@@ -100,7 +105,7 @@ def fit(
     return Fit(
         seed=dataset.seed,
         dimension=dimension,
-        start=start,
+        start=start if isinstance(start, str) else "given",
         status=status,
         message=message,
         residual=residual,
@@ -154,7 +159,12 @@ def experiments(
     return over_seeds(problem, dimension, seeds, run)
 
 
-def _start(dataset: Dataset, start: str) -> np.ndarray:
+def _begin(dataset: Dataset, start: str | np.ndarray) -> np.ndarray:
+    if not isinstance(start, str):
+        if np.shape(start) != (2, dataset.dimension):
+            raise InvalidProblem(f"start has shape {np.shape(start)}; allowed: a name, or (2, {dataset.dimension})")
+        return np.array(start, float).ravel()
+    check_starts([start])
     if start == "informed":
         return np.concatenate([dataset.key, dataset.value])
     noise = generator(dataset.seed, dataset.dimension, "start").standard_normal(2 * dataset.dimension)

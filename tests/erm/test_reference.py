@@ -60,7 +60,7 @@ def test_solution_is_consistent(solved, reference):
     assert solution.residual <= 1e-9
     assert solution.prox_global
     assert solution.rs_stable
-    assert set(solution.errors) == {*numbers_of(solution), "replicon", "prox_jump", "attention_relevant"}
+    assert set(solution.errors) == {*numbers_of(solution), "replicon", "prox_jump", "off_m", "attention_relevant"}
     assert all(error > 0 for error in solution.errors.values())
 
 

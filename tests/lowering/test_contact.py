@@ -202,3 +202,21 @@ def test_stein_is_implicit_plus_jump(state, point):
     (regular,) = case.averages(response)
     total = regular + case.stability()["jump"] / (2 * V_k)
     assert case.sums()[0]["d_q_k"] == pytest.approx(-total, rel=2e-6)
+
+
+def test_no_jump_hides_between_the_points_of_the_scan():
+    """Where no jump is reported T increases everywhere: inside of a missed one the responses 1/T' have poles."""
+    module = lowering.load(Problem(data=SpikedSLR(2.0)))
+    par = np.array([0.82, 1.35, 3.2, 1.05, 1.17, 0.57, 0.0, 2.0, 4.0, 0.1, 0.1])
+    rng = np.random.default_rng(5)
+    c, jumps = np.empty(module.N_INVARIANTS), np.empty((8, 3))
+    grid, shallow = np.linspace(-12, 12, 4801), 0
+    for x_A, x_R in rng.uniform(-3, 3, size=(1500, 2)):
+        module.outer_terms(par, x_A, x_R, c)
+        total = np.zeros(len(lowering.STABILITY_TERMS))
+        count, _ = module.contact_average(c, True, total, jumps)
+        lowest = min(module.potential(delta, c)[2] for delta in grid)
+        if abs(lowest) > 1e-5:
+            assert (count == 0) == (lowest > 0), (x_A, x_R, lowest)
+        shallow += -0.005 < lowest < -1e-5
+    assert shallow > 2
