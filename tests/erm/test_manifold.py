@@ -92,11 +92,11 @@ def test_channel_hessian(name):
         np.fill_diagonal(mixed, diagonal)
         sets.append(mixed)
     expected, spread = np.mean(sets, axis=0), np.std(sets, axis=0, ddof=1) / math.sqrt(len(sets))
-    found = manifold.channel_hessians(manifold.nodes(problem, 4096, 8, 0), OVERLAPS, problem.noise)
+    found = manifold.channel_hessians(manifold.nodes(problem, 16_384, 8, 0), OVERLAPS, problem.noise)
     errors = np.hypot(spread, found.std(axis=0, ddof=1) / math.sqrt(8))
     difference = found.mean(axis=0) - expected
     assert np.max(np.abs(difference) / (errors + 2e-3)) < 4
-    assert np.linalg.norm(errors) < 0.2 * np.linalg.norm(expected)
+    assert np.linalg.norm(errors) < 0.25 * np.linalg.norm(expected)
 
 
 def test_weight_side():
