@@ -17,6 +17,10 @@ class LoweringError(ReplicaError):
     """The generated code could not be written, compiled or imported."""
 
 
+class IntegrationError(ReplicaError):
+    """An integrator of differential equations gave up before the last time."""
+
+
 class OutputError(ReplicaError):
     """A file could not be written; nothing was changed on disk."""
 

@@ -17,3 +17,18 @@ def solved():
         return tuple(fixed_points(problem, **options))
 
     return solve
+
+
+@pytest.fixture
+def gives_up(monkeypatch):
+    """scipy.integrate.solve_ivp reports that it failed."""
+    import scipy.integrate
+
+    solve_ivp = scipy.integrate.solve_ivp
+
+    def failed(*arguments, **options):
+        result = solve_ivp(*arguments, **options)
+        result.update(success=False, message="tired")
+        return result
+
+    monkeypatch.setattr(scipy.integrate, "solve_ivp", failed)

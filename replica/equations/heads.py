@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 import sympy
 
+from ..errors import UnsupportedExpression
+
 chi, threshold, shift, total = sympy.symbols("chi threshold shift total", real=True)
 share, error, error_share, weight = sympy.symbols("share error error_share weight", real=True)
 _other, _rest = sympy.symbols("other rest", real=True)
@@ -49,7 +51,7 @@ def build(name: str) -> Activation:
     derivative = _in_shares(sympy.diff(sigma, chi), normaliser)
     coupling = _in_shares(sympy.diff(sigma_other, chi) / sigma_other, normaliser)
     if coupling.has(_other, _rest, chi) or derivative.has(_other, _rest, chi):
-        raise ArithmeticError(f"the gradient of {name} is not a function of the shares alone")
+        raise UnsupportedExpression(f"the gradient of {name} is not a function of the shares alone")
     slope = weight * (error * derivative + coupling * (error_share - error * share))
     return Activation(entry, kappa * sympy.exp(-shift) + total, sympy.factor(slope), bool(kappa), joint)
 

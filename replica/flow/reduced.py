@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import InvalidProblem
+from ..errors import IntegrationError, InvalidProblem
 from .problem import FlowProblem
 
 
@@ -52,6 +52,8 @@ def reduced_flow(problem: FlowProblem, times: np.ndarray, rtol: float = 1e-9) ->
     ------
     InvalidProblem
         If the flow does not close (see `check_reducible`).
+    IntegrationError
+        If the integrator gives up.
     """
     from scipy.integrate import solve_ivp
 
@@ -66,6 +68,8 @@ def reduced_flow(problem: FlowProblem, times: np.ndarray, rtol: float = 1e-9) ->
     y = np.concatenate([u, A.ravel(), [0.0]])
     smallest = min((scale for scale in (problem.scale_v, problem.scale_a) if scale), default=1.0)
     found = solve_ivp(right_side, (0.0, tau[-1]), y, "Radau", tau, rtol=rtol, atol=1e-3 * rtol * smallest)
+    if not found.success:
+        raise IntegrationError(f"the integrator of the reduced flow failed: {found.message}")
     return found.y[: u.size].T, found.y[u.size : -1].T.reshape(-1, *A.shape), found.y[-1]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InvalidProblem
+from ..errors import IntegrationError, InvalidProblem
 from ..models.checks import number
 from .averages import Averages, mean_and_error, replicates
 from .problem import HeadsProblem
@@ -154,6 +154,8 @@ def integrate(
     ------
     InvalidProblem
         If a parameter is out of range.
+    IntegrationError
+        If the integrator gives up.
     """
     _check(problem, start, tau, rate, rtol, samples, max_samples, count, method)
     evaluations = 0
@@ -198,7 +200,7 @@ def _one(averages, start, tau, rate, method, report):
     first = np.concatenate([start.m.ravel(), (root if rate == 0 else start.r).ravel(), start.b])
     result = solve_ivp(slope, (tau[0], tau[-1]), first, method=method, dense_output=True, rtol=1e-6, atol=1e-9)
     if not result.success:
-        raise ArithmeticError(f"the integrator {method} failed: {result.message}")
+        raise IntegrationError(f"the integrator {method} failed: {result.message}")
     states = [unpack(y) for y in result.sol(tau).T]
     m, c, b = (np.stack(parts) for parts in zip(*states, strict=True))
     # the risk is as smooth as the solution: known on the solver's steps and between them, it needs no more averages

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replica.errors import InvalidProblem
+from replica.errors import IntegrationError, InvalidProblem
 from replica.flow import theorems
 from replica.flow.plan import METHODS, Plan
 from replica.flow.problem import FlowProblem
@@ -107,3 +107,9 @@ def test_what_does_not_close_is_refused(case):
 def test_bad_settings(case):
     with pytest.raises(InvalidProblem):
         theorems.check_theorems(**case)
+
+
+def test_a_reduced_flow_that_gives_up_is_an_error(gives_up):
+    problem = FlowProblem(dim=4, scale_v=0.0, scale_a=0.3)
+    with pytest.raises(IntegrationError, match="reduced flow failed: tired"):
+        reduced_flow(problem, np.array([0.0, 1.0]))

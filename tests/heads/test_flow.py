@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from replica.errors import InvalidProblem
+from replica.errors import IntegrationError, InvalidProblem
 from replica.heads.averages import Averages
 from replica.heads.flow import State, integrate, random_start, square_root, time_grid
 from replica.heads.problem import ACTIVATIONS, HeadsProblem
@@ -153,3 +153,8 @@ def test_bad_problems_are_refused(change, reason):
 def test_softmax_has_no_threshold_to_start_from():
     with pytest.raises(InvalidProblem, match="threshold = 1"):
         random_start(_problem(), 100.0, 0.1, seed=0, threshold=1.0)
+
+
+def test_an_integrator_that_gives_up_is_an_error(gives_up):
+    with pytest.raises(IntegrationError, match="LSODA failed: tired"):
+        integrate(_problem(), START, TAU, samples=256, max_samples=256, count=2)
