@@ -15,7 +15,7 @@ from replica.errors import InvalidProblem
 from .output import emit
 from .table import Row, problem_line, with_error
 
-_SHOWN = ("m_k", "q_k", "V_k", "m_v", "q_v", "V_v", "objective", "train_loss", "test_risk")
+_SHOWN = ("m_k", "q_k", "V_k", "m_v", "q_v", "V_v", "objective", "train_loss", "test_risk", "attention_relevant")
 
 
 def experiment_options(sizes: str = "1000") -> Callable[..., Any]:
@@ -102,7 +102,7 @@ def _block(row: Row) -> str:
     ]
     lines += ["  " + problem_line(row), ""]
     lines += [f"  {name:<20} {with_error(row[name], row[f'{name}_err'])}" for name in _SHOWN if row[name] is not None]
-    lines += [f"  {'attention_relevant':<20} {with_error(row['attention_relevant'], None)}", ""]
+    lines.append("")
     lines.append(
         f"  {row['status']}; residual {row['residual']:.1e}, {row['iterations']} iterations in all; {row['method']}; "
         f"{row['seeds']} data set{'s' if row['seeds'] != 1 else ''} from seed {row['seed']}"

@@ -54,7 +54,7 @@ def with_error(value: float | None, error: float | None) -> str:
     """The value with as many digits as its error leaves."""
     if value is None:
         return "-"
-    if error is None or not math.isfinite(error):
+    if error is None or not (math.isfinite(error) and math.isfinite(value)):
         return f"{value:.6g}"
     # show digits down to the first that the error touches
     digits = 6 if error <= 0 else min(max(int(-math.floor(math.log10(error))) + 1, 2), 12)

@@ -68,7 +68,8 @@ def _columns() -> tuple[Column, ...]:
         Column("prox_global", flag, "every proximal point is guaranteed to be a global minimum"),
         Column("accuracy_met", flag, "the error of test_risk is within rtol"),
     ]
-    with_error = [c.name for c in overlaps] + ["test_risk", "train_loss", "objective", "replicon", "prox_jump", "off_m"]
+    with_error = [c.name for c in overlaps] + ["test_risk", "train_loss", "objective", "free_entropy"]
+    with_error += ["attention_relevant", "replicon", "prox_jump", "off_m"]
     errors = [Column(f"{name}_err", number, f"absolute error estimate of {name}") for name in with_error]
     tail = [
         Column("rtol", number, "relative error asked of test_risk"),
@@ -107,7 +108,7 @@ def row_of(solution: Solution) -> dict[str, Any]:
         "version": __version__,
         **solution.overlaps._asdict(),
         **solution.conjugates._asdict(),
-        **{f"{name}_err": error for name, error in solution.errors.items() if f"{name}_err" in NAMES},
+        **{f"{name}_err": error for name, error in solution.errors.items()},
     }
     row = {name: values[name] if name in values else getattr(solution, name, None) for name in NAMES}
     return {name: _plain(value) for name, value in row.items()}

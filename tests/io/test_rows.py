@@ -68,3 +68,14 @@ def test_text_reads_back_exactly(text):
 
 def test_columns_are_those_asked_for():
     assert to_csv([{"b": 1.0, "a": 2.0}], ["a", "missing"]) == "a,missing\n2.0,\n"
+
+
+def test_every_number_with_an_error_estimate_has_a_column_for_it():
+    from replica import MaxSLR, Problem, solve
+    from replica.schema import NAMES as columns
+
+    for estimator in ("erm", "bayes"):
+        found = solve(Problem(MaxSLR(), alpha=1.0, length=1, noise=0.5), estimator=estimator)
+        missing = [name for name in found.errors if f"{name}_err" not in columns]
+        assert found.errors
+        assert not missing
