@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import sys
 from importlib import import_module
 
 import click
+
+# what the system says when it does not take the bytes; a closed pipe is no fault and click ends on it quietly
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 COMMANDS = {
     "solve": ("solve:solve", "Asymptotic risks, overlaps and stability of one problem."),
@@ -74,6 +79,14 @@ def run() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)
+    except MemoryError:
+        _fail("not enough memory for this problem; fewer tokens take less")
+    except OSError as error:
+        if error.errno not in _NOT_WRITTEN:
+            raise
+        with contextlib.suppress(OSError):  # or the interpreter tries again at its end, and complains
+            sys.stdout.close()
+        _fail(f"the output was not written: {error.strerror}")
 
 
 def _fail(message: str) -> None:

@@ -51,8 +51,8 @@ def solve(
             # the Bayes risk knows no activation: one problem stands for all
             for one in asked[:1] if name == "bayes" else asked:
                 rows += [solution.to_row() for solution in fixed_points(one, **options)]
-    for warning in caught:
-        click.echo(f"warning: {warning.message}", err=True)
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        click.echo(f"warning: {message}", err=True)
     emit(rows, output, format_, solution_table)
     selected = [row for row in rows if row["selected"]]
     for row in selected:

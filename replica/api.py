@@ -6,7 +6,13 @@ import math
 import warnings
 from typing import Literal
 
-from .errors import ConvergenceWarning, MultipleFixedPointsWarning, QuadratureWarning, StabilityWarning
+from .errors import (
+    ConvergenceWarning,
+    InvalidProblem,
+    MultipleFixedPointsWarning,
+    QuadratureWarning,
+    StabilityWarning,
+)
 from .models.problem import Problem
 from .registry import ESTIMATORS, load
 from .types import Solution
@@ -57,6 +63,12 @@ def solve(
     InvalidProblem
         If an option makes no sense for the problem.
     """
+    if not isinstance(problem, Problem):
+        raise InvalidProblem(f"problem = {problem!r} is not a problem; allowed: Problem(data=..., alpha=...)")
+    if not (start is None or isinstance(start, Solution)):
+        raise InvalidProblem(f"start = {start!r} is not a solution; allowed: what an earlier solve returned")
+    if not (threads is None or (isinstance(threads, int) and threads >= 1)):
+        raise InvalidProblem(f"threads = {threads!r} is no number of threads; allowed: an integer >= 1")
     options = {"rtol": rtol, "init": init, "start": start, "seed": seed, "damping": damping, "accelerate": accelerate}
     if estimator == "erm":
         options["threads"] = threads

@@ -91,4 +91,4 @@ def node_counts(length: int, *, affine: bool) -> range:
     Linear attention works on a handful of directions whatever the number of tokens.
     """
     tokens = 2 if affine else math.ceil(math.log2(length))
-    return range(max(5, 8 - tokens // 2), min(16, 21 - tokens) + 1, 2)
+    return range(max(5, 8 - tokens // 2), max(5, min(16, 21 - tokens)) + 1, 2)

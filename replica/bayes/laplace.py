@@ -134,9 +134,12 @@ def misplaced_spiked(signal: float, law: LengthLaw, refine: float = 1.0) -> floa
     refine : float
         Factor by which the steps shrink.
     """
+    longest = math.log(law.support[-1])
+    # 1 - w_1 <= sum_l exp((s_l - s_1)/2), of mean (L - 1) exp(-signal/4): below the smallest float there is no grid
+    if longest - signal / 4.0 < math.log(math.ulp(0.0)):
+        return 0.0
     sigma = math.sqrt(signal)
     spread = 9.0 * sigma
-    longest = math.log(law.support[-1])
     s = score_grid(-signal - spread - LOG_ROUND_OFF - longest, spread + LOG_ROUND_OFF, sigma, refine)
     absorbed, _ = normal_laplace(s, sigma, refine)
     _, peaked = normal_laplace(s + signal, sigma, refine)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import hashlib
 import importlib.util
 import os
 import platform
 import re
+import shutil
 import sys
 import tempfile
 import threading
@@ -48,6 +50,7 @@ def _usable_directory() -> Path:
             pass
     except OSError as error:
         temporary = Path(tempfile.mkdtemp(prefix="replica-cache-"))
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
         warnings.warn(
             f"the kernel cache {str(folder)!r} cannot be used ({error.strerror}); kernels go to {str(temporary)!r}",
             CacheWarning,

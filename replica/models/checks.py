@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Literal, SupportsFloat, SupportsIndex
 
 from ..errors import InvalidProblem
 
@@ -27,10 +27,21 @@ def parse_number(name: str, text: str) -> float:
 
 # in place of a number: the value of least test risk
 OPTIMAL: Literal["optimal"] = "optimal"
+# the parameters of a problem end here: products of a few of them are still finite
+LARGEST = 1e50
 
 
-def number(name: str, value: object, *, minimum: float, strict: bool, infinite: bool = False, hint: str = "") -> float:
-    """Return `value` as a float in [minimum, inf), or (minimum, inf) if `strict`; inf itself if `infinite`.
+def number(
+    name: str,
+    value: object,
+    *,
+    minimum: float,
+    strict: bool,
+    maximum: float = math.inf,
+    infinite: bool = False,
+    hint: str = "",
+) -> float:
+    """Return `value` as a float in [minimum, maximum], or (minimum, maximum] if `strict`; inf itself if `infinite`.
 
     Raises
     ------
@@ -52,6 +63,8 @@ def number(name: str, value: object, *, minimum: float, strict: bool, infinite: 
         reason = "is negative" if result < 0 <= minimum else "is too small"
         reason = "is zero" if result == 0 and strict else reason
         raise InvalidProblem(f"{name} = {result:g} {reason}; allowed: {allowed}")
+    if maximum < result < math.inf:
+        raise InvalidProblem(f"{name} = {result:g} is too large; allowed: {allowed}, and at most {maximum:g}")
     return result
 
 
@@ -63,9 +76,14 @@ def check_solver(rtol: float | None = None, damping: float = 0.0, seed: int = 0)
     InvalidProblem
         Naming the value and its range.
     """
+    for name, value in (("rtol", rtol), ("damping", damping)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, SupportsFloat)):
+            raise InvalidProblem(f"{name} = {value!r} is not a number; allowed: a number such as 0.5")
     if rtol is not None and not 0.0 < rtol < 1.0:
         raise InvalidProblem(f"rtol = {rtol:g} is out of range; allowed: 0 < rtol < 1")
     if not 0.0 <= damping < 1.0:
         raise InvalidProblem(f"damping = {damping:g} is out of range; allowed: 0 <= damping < 1")
+    if isinstance(seed, bool) or not isinstance(seed, SupportsIndex):
+        raise InvalidProblem(f"seed = {seed!r} is not an integer; allowed: seed >= 0")
     if seed < 0:
         raise InvalidProblem(f"seed = {seed} is negative; allowed: seed >= 0")

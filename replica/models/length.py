@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ..errors import InvalidProblem
 
+LONGEST = 10**9
 _FORMAT = "an integer L >= 1, or a law such as 1:1,2:1,3:2 (lengths with positive weights)"
 
 
@@ -37,6 +38,8 @@ class LengthLaw:
                 raise InvalidProblem(
                     f"length: weight {weight!r} of L={length} is not positive and finite; expected {_FORMAT}"
                 )
+        if max(self.support) > LONGEST:
+            raise InvalidProblem(f"length: {max(self.support)} tokens are too many; allowed: L <= {LONGEST}")
         if len(set(self.support)) != len(self.support):
             raise InvalidProblem(f"length: a length appears twice in {self.support}; expected {_FORMAT}")
         total = sum(map(float, self.weights))  # a plain sum overflows to inf, where fsum raises

@@ -10,7 +10,7 @@ from typing import Literal
 from ..errors import InvalidProblem
 from .activations.base import Activation
 from .activations.softmax import Softmax
-from .checks import OPTIMAL, number
+from .checks import LARGEST, OPTIMAL, number
 from .data.base import DataModel
 from .length import LengthLaw
 from .losses.square import Square
@@ -67,13 +67,13 @@ class Problem:
         if type(self.loss) is not Square:  # proximal points and experiments are written for it
             raise InvalidProblem(f"loss = {self.loss!r} is not implemented; allowed: Square()")
         set_ = object.__setattr__
-        set_(self, "alpha", number("alpha", self.alpha, minimum=0.0, strict=True, infinite=True))
+        set_(self, "alpha", number("alpha", self.alpha, minimum=0.0, strict=True, maximum=LARGEST, infinite=True))
         set_(self, "length", LengthLaw.of(self.length))
-        set_(self, "noise", number("noise", self.noise, minimum=0.0, strict=False))
+        set_(self, "noise", number("noise", self.noise, minimum=0.0, strict=False, maximum=LARGEST))
         for name in ("reg_k", "reg_v"):
             value = getattr(self, name)
             if value != OPTIMAL:
-                set_(self, name, number(name, value, minimum=0.0, strict=True, hint=_EXTRAPOLATE))
+                set_(self, name, number(name, value, minimum=0.0, strict=True, maximum=LARGEST, hint=_EXTRAPOLATE))
             elif self.is_population:
                 raise InvalidProblem(f"{name} = optimal has no meaning at alpha = inf, where penalties do not matter")
 

@@ -13,6 +13,7 @@ from replica.analysis.bayes import fixed_points
 from replica.analysis.erm import fixed_points as erm_fixed_points
 from replica.analysis.moments import Elementwise, Normalised, Quadratic, mean_winning_score
 from replica.analysis.population import bayes_population, erm_population, misplaced
+from replica.bayes.laplace import misplaced_spiked
 from replica.errors import InvalidProblem
 
 INF = math.inf
@@ -215,3 +216,11 @@ def test_the_optimal_offset_belongs_to_the_population_limit():
         Problem(data=MaxSLR(), activation=Erf("optimal"), alpha=2.0)
     with pytest.raises(InvalidProblem, match="no value"):
         Erf("optimal").sigma(np.zeros(2))
+
+
+@pytest.mark.parametrize("length", ["2", "1:1,1000:1"])
+def test_a_risk_below_the_smallest_float_needs_no_grid(length):
+    law = LengthLaw.of(length)
+    edge = 4.0 * (math.log(law.support[-1]) - math.log(5e-324))
+    assert misplaced_spiked(1.001 * edge, law) == misplaced_spiked(1e50, law) == 0.0
+    assert misplaced_spiked(0.9 * edge, law) > 0.0

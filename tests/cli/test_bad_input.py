@@ -1,5 +1,9 @@
 """Bad input: one line that names value, reason and what is allowed; exit code 2; no traceback; nothing written."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 pytestmark = pytest.mark.nojit
@@ -140,3 +144,13 @@ def test_a_group_without_a_command_shows_its_help(run):
         assert "Commands:\n" in out + err
         assert not err.startswith("error")
         assert code in (0, 2)  # by version of click
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["--help"], solve("-L", "1", "--format", "json")])
+def test_stdout_on_a_full_disk(arguments):
+    command = [sys.executable, "-m", "replica_cli.main", *arguments]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: the output was not written: No space left on device\n"

@@ -128,6 +128,16 @@ def test_unusable_folder_warns_once_and_goes_on(folder):
     assert folder.read_text() == "a file where the folder should be"
 
 
+def test_the_folder_that_stands_in_is_gone_at_the_end(tmp_path):
+    unusable = tmp_path / "file"
+    unusable.write_text("")
+    code = "from replica.lowering import cache; print(cache._usable_directory())"
+    environment = os.environ | {"REPLICA_CACHE_DIR": str(unusable), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).parent == tmp_path
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
 def test_broken_text_is_an_error_of_ours(folder):
     with pytest.raises(LoweringError, match="cannot be imported"):
         cache.load("sample", "broken", lambda: "def f(:\n", announce=False)

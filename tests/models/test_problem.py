@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import replica
+from replica.analysis.discretise import node_counts
+from replica.analysis.token_nodes import token_nodes
 from replica.errors import InvalidProblem
 from replica.models.activations.erf import Erf
-from replica.models.checks import parse_number
+from replica.models.checks import LARGEST, parse_number
 from replica.models.data.max_slr import MaxSLR
 from replica.models.data.spiked_slr import SpikedSLR
 from replica.models.problem import Problem
@@ -71,7 +73,7 @@ def test_zero_regularisation_says_how_to_extrapolate():
 
 def test_alpha_may_be_infinite_and_says_so():
     assert Problem(data=SpikedSLR(), alpha=math.inf).is_population
-    assert not Problem(data=SpikedSLR(), alpha=1e300).is_population
+    assert not Problem(data=SpikedSLR(), alpha=1e30).is_population
 
 
 @pytest.mark.parametrize("kind", [SpikedSLR, MaxSLR])
@@ -128,3 +130,42 @@ def test_public_names_exist_and_are_documented():
         assert name == "__version__" or value.__doc__
     with pytest.raises(AttributeError, match="nonsense"):
         _ = replica.nonsense
+
+
+@pytest.mark.parametrize("name", ["alpha", "noise", "reg_k", "reg_v"])
+def test_numbers_whose_squares_overflow_are_refused(name):
+    assert getattr(Problem(data=SpikedSLR(), **{"alpha": 2.0, name: LARGEST}), name) == LARGEST
+    with pytest.raises(InvalidProblem, match=rf"{name} = 1e\+51 is too large; .*at most 1e\+50"):
+        Problem(data=SpikedSLR(), **{"alpha": 2.0, name: 1e51})
+
+
+@pytest.mark.parametrize("kind", [SpikedSLR, MaxSLR])
+def test_nu_is_bounded(kind):
+    with pytest.raises(InvalidProblem, match=r"nu = 1e\+51 is too large; .*at most 1e\+50"):
+        kind(nu=1e51)
+
+
+def test_length_is_bounded():
+    with pytest.raises(InvalidProblem, match="99999999999 tokens are too many; allowed: L <= 1000000000"):
+        Problem(data=SpikedSLR(), length="1:1,99999999999:1")
+
+
+@pytest.mark.parametrize("option", [{"rtol": "x"}, {"rtol": True}, {"damping": "x"}, {"seed": 1.5}, {"seed": "a"},
+                                    {"start": 3}, {"threads": 0}, {"threads": 1.5}])  # fmt: skip
+@pytest.mark.parametrize("estimator", ["erm", "bayes"])
+def test_options_of_the_wrong_type_are_refused(option, estimator):
+    (name,) = option
+    with pytest.raises(InvalidProblem, match=rf"{name} = .* allowed: "):
+        replica.solve(Problem(data=SpikedSLR()), estimator=estimator, **option)
+
+
+def test_only_problems_are_solved():
+    with pytest.raises(InvalidProblem, match="problem = 3 is not a problem"):
+        replica.solve(3)
+
+
+@pytest.mark.parametrize("length", [8_000, 20_000, 10**6])
+def test_more_tokens_than_there_are_random_numbers_for(length):
+    problem = Problem(data=MaxSLR(), length=length)
+    with pytest.raises(InvalidProblem, match="length: so many tokens"):
+        token_nodes(problem, length, node_counts(length, affine=False)[0], (0,), affine=False)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..checks import number
+from ..checks import LARGEST, number
 from .base import DataModel, PairLaw
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class MaxSLR(DataModel):
     name = "max-slr"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nu", number("nu", self.nu, minimum=0.0, strict=False, infinite=True))
+        object.__setattr__(self, "nu", number("nu", self.nu, minimum=0.0, maximum=LARGEST, strict=False, infinite=True))
 
     def log_weight(self, chi: Sequence[sympy.Expr], eps: int) -> sympy.Expr:
         import sympy

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..checks import number
+from ..checks import LARGEST, number
 from .base import DataModel, PairLaw
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class SpikedSLR(DataModel):
 
     def __post_init__(self) -> None:
         hint = " and finite (nu = inf exists for max-slr only)"
-        object.__setattr__(self, "nu", number("nu", self.nu, minimum=0.0, strict=False, hint=hint))
+        object.__setattr__(self, "nu", number("nu", self.nu, minimum=0.0, maximum=LARGEST, strict=False, hint=hint))
 
     def log_weight(self, chi: Sequence[sympy.Expr], eps: int) -> sympy.Expr:
         import sympy
