@@ -220,7 +220,10 @@ def _errors(
         risk = abs(finer.misplaced - point.averages.misplaced) + abs(shift) * point.averages.misplaced
         return np.array([abs(shift), 0.0]), np.array([risk + ROUND_OFF * values[0], 0.0, risk + ROUND_OFF])
     slope, gradient = jacobian(evolution, point.x, point.averages)
-    inverse = np.linalg.inv(np.eye(2) - slope)
+    try:
+        inverse = np.linalg.inv(np.eye(2) - slope)
+    except np.linalg.LinAlgError:  # exactly at a spinodal: the error is unknown
+        inverse = np.full((2, 2), np.nan)
     variance = math.exp(point.x[1]) + noise**2
     shifts, changes = [], []
     for row in evolution.channel.samples(*np.exp(point.x), noise, level):

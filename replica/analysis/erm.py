@@ -83,6 +83,12 @@ def fixed_points(
         path.refine()
     paths = sorted(_merge(paths), key=lambda path: (not path.converged, path.objective))
     solutions = [path.solution(seed) for path in paths]
+    lower = [path for path in paths[1:] if not path.converged and path.objective < paths[0].objective]
+    if paths[0].converged and lower:
+        # it may be the prediction: a user must not take the best of the converged ones for granted
+        note = f"the {lower[0].names[0]} start did not converge but had a lower objective, {lower[0].objective:.4g}"
+        message = "; ".join(part for part in (solutions[0].message, note) if part)
+        solutions[0] = replace(solutions[0], message=message, rs_stable=None)
     return [replace(solution, branch=rank, selected=rank == 0) for rank, solution in enumerate(solutions)]
 
 

@@ -49,7 +49,10 @@ def displaced(response: Response, state: State, other: State, chart: Chart) -> d
     The point moves by (I - dG/dz)^{-1} of the change of G, and the number also changes at the point itself.
     """
     moved = chart.to_free(other.value) - chart.to_free(state.value)
-    shift = np.linalg.solve(np.eye(len(moved)) - response.slope, moved)
+    try:
+        shift = np.linalg.solve(np.eye(len(moved)) - response.slope, moved)
+    except np.linalg.LinAlgError:  # exactly at a spinodal the point answers with no bound: the error is unknown
+        shift = np.full_like(moved, np.nan)
     return {
         name: float(other.numbers[name] - value + response.gradients[name] @ shift)
         for name, value in state.numbers.items()

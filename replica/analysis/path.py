@@ -27,7 +27,8 @@ def starting_point(problem: Problem, init: str) -> np.ndarray:
     m = 0.95 if init == "informed" else 0.02
     V_k, V_v = 1.0 / (problem.reg_k + problem.alpha / 4), 1.0 / (problem.reg_v + problem.alpha / 2)
     q = 1.0 if init == "informed" else 0.5
-    return np.array([m, q, V_k, m, q, V_v])
+    size = problem.data.informed_norm if init == "informed" else 1.0
+    return np.array([size * m, size**2 * q, V_k, m, q, V_v])
 
 
 @dataclass(frozen=True)

@@ -211,9 +211,7 @@ def test_nothing_is_learnt_about_keys_without_signal():
     assert bayes_population(population(MaxSLR(), 1)).overlaps.V_k == 1.0
 
 
-def test_the_optimal_offset_belongs_to_the_population_limit():
-    with pytest.raises(InvalidProblem, match="needs alpha = inf"):
-        Problem(data=MaxSLR(), activation=Erf("optimal"), alpha=2.0)
+def test_an_offset_to_be_optimised_has_no_value():
     with pytest.raises(InvalidProblem, match="no value"):
         Erf("optimal").sigma(np.zeros(2))
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from replica.analysis import erm
 from replica.models.data.max_slr import MaxSLR
 from replica.models.data.spiked_slr import SpikedSLR
 from replica.models.problem import Problem
@@ -100,3 +101,16 @@ def test_optimism(solved, problem):
     (solution,) = solved(problem)
     assert 2 * solution.train_loss < solution.test_risk
     assert solution.objective < (1 + problem.noise**2) / 2
+
+
+@pytest.mark.parametrize("nu", [1e2, 1e4])
+def test_a_strong_spike_is_found(nu):
+    """Once the position is certain, ERM is ridge regression on the hidden token: lambda V^2 + (lambda + alpha - 1) V = 1."""
+    alpha, reg = 2.0, 1.0
+    V = (-(reg + alpha - 1) + math.sqrt((reg + alpha - 1) ** 2 + 4 * reg)) / (2 * reg)
+    kappa, m = alpha * V**2 / (1 + V) ** 2, alpha * V / (1 + V)
+    ridge = 1 - 2 * m + (m**2 + kappa * (1 - 2 * m)) / (1 - kappa)
+    best = erm.fixed_points(Problem(data=SpikedSLR(nu), alpha=alpha))[0]
+    assert best.converged
+    # the key still pays for its norm, less and less as nu grows
+    assert ridge < best.test_risk < ridge + 4.0 / math.sqrt(nu)

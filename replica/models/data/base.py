@@ -44,6 +44,11 @@ class DataModel(ABC):
     # 0 if it returns its mean
     explained: ClassVar[float] = 1.0
 
+    @property
+    def informed_norm(self) -> float:
+        """|k|/sqrt(D) of a key along k* that finds the hidden token without saturating the attention."""
+        return 1.0
+
     @abstractmethod
     def log_weight(self, chi: Sequence[sympy.Expr], eps: int) -> sympy.Expr:
         """log g(eps, chi) as a sympy expression of the token scores, eps counted from 0."""

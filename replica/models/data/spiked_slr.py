@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -31,6 +32,11 @@ class SpikedSLR(DataModel):
     def __post_init__(self) -> None:
         hint = " and finite (nu = inf exists for max-slr only)"
         object.__setattr__(self, "nu", number("nu", self.nu, minimum=0.0, maximum=LARGEST, strict=False, hint=hint))
+
+    @property
+    def informed_norm(self) -> float:
+        # the score of the hidden token leads by sqrt(nu) |k|: beyond a lead of ten no gradient is left to move k
+        return min(1.0, 10.0 / math.sqrt(self.nu)) if self.nu > 0.0 else 1.0
 
     def log_weight(self, chi: Sequence[sympy.Expr], eps: int) -> sympy.Expr:
         import sympy
