@@ -105,7 +105,7 @@ def test_optimism(solved, problem):
 
 @pytest.mark.parametrize("nu", [1e2, 1e4])
 def test_a_strong_spike_is_found(nu):
-    """Once the position is certain, ERM is ridge regression on the hidden token: lambda V^2 + (lambda + alpha - 1) V = 1."""
+    """Once the position is certain, ERM is ridge regression on the hidden token, V as in `replica.analysis.ridge`."""
     alpha, reg = 2.0, 1.0
     V = (-(reg + alpha - 1) + math.sqrt((reg + alpha - 1) ** 2 + 4 * reg)) / (2 * reg)
     kappa, m = alpha * V**2 / (1 + V) ** 2, alpha * V / (1 + V)
