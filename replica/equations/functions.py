@@ -1,9 +1,11 @@
 """Functions that sympy keeps whole: stable to evaluate, with known derivatives.
 
-Each is lowered to the leaf of the same name in `replica/kernels/leaves.py`.
+Each is lowered to the leaf of the same name in `replica/kernels/leaves.py`, log_sum_exp to nested `log_add_exp`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import sympy
 
@@ -104,6 +106,30 @@ class log_ndtr(sympy.Function):
 
     def _eval_evalf(self, prec: int) -> sympy.Expr:
         return sympy.log(normal_cdf(self.args[0]))._eval_evalf(prec)
+
+
+class log_sum_exp(sympy.Function):
+    """log(e^{x_1} + ... + e^{x_n}) of any number of arguments; its derivatives are the softmax weights."""
+
+    is_real = True
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        return sympy.exp(self.args[argindex - 1] - self)
+
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
+        return sympy.log(sympy.Add(*map(sympy.exp, self.args)))._eval_evalf(prec)
+
+    def nested(self, pair: str, show: Callable[[sympy.Expr], str]) -> str:
+        """Code for it by a function of two arguments: pair(x_1, pair(x_2, ...))."""
+        *rest, text = map(show, self.args)
+        for argument in reversed(rest):
+            text = f"{pair}({argument}, {text})"
+        return text
+
+    def _numpycode(self, printer) -> str:
+        return self.nested(printer._module_format("numpy.logaddexp"), printer._print)
+
+    _scipycode = _numpycode
 
 
 def log_of(expression: sympy.Expr) -> sympy.Expr:

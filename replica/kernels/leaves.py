@@ -34,6 +34,11 @@ def softplus_slope(x):
 
 
 @njit(nogil=True, error_model="numpy")
+def log_add_exp(x, y):
+    return max(x, y) + math.log1p(math.exp(-abs(x - y)))
+
+
+@njit(nogil=True, error_model="numpy")
 def normal_pdf(x):
     return INV_SQRT_2PI * math.exp(-0.5 * x * x)
 

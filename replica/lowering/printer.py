@@ -44,6 +44,9 @@ class NumbaPrinter(PythonCodePrinter):
     def _print_Indexed(self, expr: sympy.Indexed) -> str:
         return f"{expr.base.label}[{', '.join(str(index) for index in expr.indices)}]"
 
+    def _print_log_sum_exp(self, expr: sympy.Expr) -> str:
+        return expr.nested("log_add_exp", self._print)
+
     def _print_Abs(self, expr: sympy.Abs) -> str:
         return f"abs({self._print(expr.args[0])})"
 

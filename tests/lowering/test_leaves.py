@@ -4,10 +4,11 @@ import functools
 import math
 
 import mpmath
+import numpy as np
 import pytest
 import sympy
 
-from replica.equations.functions import OPAQUE
+from replica.equations.functions import OPAQUE, log_sum_exp
 from tests.lowering.generated import lowered
 
 pytestmark = pytest.mark.nojit
@@ -84,3 +85,18 @@ def test_values_far_out_are_not_those_of_the_naive_formulas(values):
     assert far["log_ndtr_0"] == pytest.approx(-245007.4, rel=1e-6)
     assert values(360.0)["sigmoid_2"] == pytest.approx(-math.exp(-360.0), rel=1e-12)
     assert values(-360.0)["sigmoid_2"] == pytest.approx(math.exp(-360.0), rel=1e-12)
+
+
+def test_log_sum_exp(tmp_path):
+    """Any number of arguments, values and softmax derivatives, out to where e^x overflows."""
+    x = sympy.symbols("x0:3", real=True)
+    total = log_sum_exp(*x)
+    outputs = {"value": total, **{f"d{i}": total.diff(x[i]) for i in range(3)}, "d01": total.diff(x[0], x[1])}
+    module = lowered(tmp_path, outputs, ["x0", "x1", "x2"])
+    for point in ((0.0, 0.0, 0.0), (1.0, -2.0, 0.5), (1e3, 999.0, -1e3), (-1e3, -1001.0, -998.0)):
+        with mpmath.workdps(30):
+            weights = [mpmath.exp(mpmath.mpf(value) - max(point)) for value in point]
+            norm = mpmath.fsum(weights)
+            p = [weight / norm for weight in weights]
+            expected = [max(point) + mpmath.log(norm), *p, -p[0] * p[1]]
+        np.testing.assert_allclose(module.f(*point), [float(value) for value in expected], rtol=1e-12, atol=1e-300)

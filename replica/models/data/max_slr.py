@@ -35,11 +35,13 @@ class MaxSLR(DataModel):
     def log_weight(self, chi: Sequence[sympy.Expr], eps: int) -> sympy.Expr:
         import sympy
 
+        from ...equations.functions import log_sum_exp
+
         if math.isinf(self.nu):
             gaps = [chi[eps] - other for position, other in enumerate(chi) if position != eps]
             return sympy.log(len(chi)) + sum(sympy.log(sympy.Heaviside(gap)) for gap in gaps)
         nu = sympy.Float(self.nu)
-        return sympy.log(len(chi)) - sympy.log(sum(sympy.exp(nu * (other - chi[eps])) for other in chi))
+        return sympy.log(len(chi)) - log_sum_exp(*(nu * (other - chi[eps]) for other in chi))
 
     def pair_law(self, m_k: sympy.Expr, q_k: sympy.Expr, nu: sympy.Expr, x: sympy.Expr) -> PairLaw:
         """delta_0 ~ N(0, 2 q_k) weighted by 2 pi(delta_0), pi the probability of token 1 given delta_0.
