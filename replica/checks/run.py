@@ -82,5 +82,8 @@ class Checks:
 
     def _check(self, index: int, tick: Tick | None) -> list[dict[str, Any]]:
         estimator, problem, rtol = self.points[index]
+        # other data sets for every point: neighbours that share them deviate together
+        first = self.experiment.seed + index * self.experiment.seeds
+        experiment = dataclasses.replace(self.experiment, seed=first)
         told = None if tick is None else lambda *where: tick(problem, *where)
-        return check(problem, estimator, self.experiment, rtol=rtol, progress=told).to_rows()
+        return check(problem, estimator, experiment, rtol=rtol, progress=told).to_rows()
