@@ -91,3 +91,8 @@ def test_bad_input_exits_2_with_one_line(run, options, needle):
     code, out, err = run(*CHECK, *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert needle in err
+
+
+def test_every_point_has_its_own_data_sets(run):
+    rows = json.loads(run(*CHECK, "--noise", "0,0.3", "--seed", "5", "--format", "json")[1])
+    assert {(row["noise"], row["seed"]) for row in rows} == {(0.0, 5), (0.3, 8)}
