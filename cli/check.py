@@ -50,8 +50,8 @@ def check(
     not converge. z at single d holds the bias in 1/d: shown, not judged. Exit code 3 unless all points agree or are
     broken.
 
-    Options of the problem take lists and ranges as in `replica sweep`; every point of the grid has its own data sets, which
-    column seed tells.
+    Options of the problem take lists and ranges as in `replica sweep`. Every point of the grid has its own data sets;
+    column seed tells the first.
 
     The defaults, 10 seeds at d = 500,1000,2000, take below a minute for most problems at L = 2 and alpha <= 4 and see
     deviations of about 1 %. Errors fall like 1/sqrt(seeds d), time grows like seeds d^2. For a faster and coarser check

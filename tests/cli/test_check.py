@@ -29,12 +29,12 @@ def shifted(monkeypatch):
 
 
 def test_the_table_shows_both_sides_and_the_verdict(run):
-    code, out, err = run(*CHECK, "--estimator", "erm,bayes", "--noise", "0.3")
+    code, out, err = run(*CHECK, "--estimator", "erm,bayes", "--noise", "0.3", "--d", "100,150,200")
     assert (code, err) == (0, "")
     assert out.count("AGREES: largest |z|") == 2
     assert "softmax against L-BFGS" in out
     assert "bayes against message passing" in out
-    assert "z at d = 40, 60, 80" in out
+    assert "z at d = 100, 150, 200" in out
 
 
 def test_disagreement_is_written_and_exits_3(run, shifted):
