@@ -63,10 +63,6 @@ def test_derive_prints_the_bayes_equations():
     [
         (("thresholds", "--model", "spiked-slr", "--noise", "-1"), "noise = -1 is negative"),
         (("thresholds", "--model", "spiked-slr", "--tol", "0"), "tol = 0 is zero"),
-        (
-            ("solve", "--model", "max-slr", "--alpha", "2", "--activation", "erf", "--erf-offset", "optimal"),
-            "needs alpha = inf",
-        ),
         (("derive", "--model", "max-slr", "--estimator", "bayes", "-L", "9"), "at most 6 tokens"),
     ],
 )
