@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import sympy
 from sympy.printing.pycode import PythonCodePrinter
@@ -65,9 +65,7 @@ class NumbaPrinter(PythonCodePrinter):
             return self.emptyPrinter(expr)
 
 
-def assignments(
-    outputs: Mapping[str, sympy.Expr], prefix: str, temporaries: Iterable[sympy.Symbol] | None = None
-) -> list[str]:
+def assignments(outputs: Mapping[str, sympy.Expr], prefix: str) -> list[str]:
     """Lines that assign each output, with common subexpressions computed once in `prefix`0, `prefix`1, ...
 
     Raises
@@ -77,7 +75,7 @@ def assignments(
     """
     printer = NumbaPrinter()
     names = list(outputs)
-    symbols = temporaries if temporaries is not None else sympy.numbered_symbols(prefix)
+    symbols = sympy.numbered_symbols(prefix)
     shared, reduced = sympy.cse([sympy.sympify(outputs[name]) for name in names], symbols=symbols)
     lines = [f"{symbol} = {printer.doprint(expression)}" for symbol, expression in shared]
     lines += [f"{name} = {printer.doprint(expression)}" for name, expression in zip(names, reduced, strict=True)]
