@@ -52,6 +52,7 @@ def simulate(
 
     Example: replica heads simulate --signal flipped:nu=6 --heads 2 --dimension 1000 --time 20 --output sgd.csv
     """
+    from replica.heads.bayes import bayes_risk
     from replica.heads.flow import time_grid
     from replica.heads.simulation import simulate as train
     from replica.heads.table import simulation_columns, simulation_rows
@@ -65,7 +66,7 @@ def simulate(
         runs = train(
             problem, dimension, rate, tau, numbers, norm=norm, threshold=threshold, test=test, progress=progress
         )
-    rows = simulation_rows(runs, numbers, test)
+    rows = simulation_rows(runs, numbers, test, bayes_risk(problem))
     names = [column.name for column in simulation_columns(problem.heads, problem.signal.features)]
     emit(rows, output, format_, listing([name for name in names if name[:2] not in ("q_", "b_")][:10]))
 

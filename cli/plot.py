@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 def plot(
     files: tuple[Path, ...], x: str | None, y: str | None, hue: str | None, where: tuple[str, ...], output: Path | None
 ) -> None:
-    """Draw tables of replica solve, sweep, erm, amp, thresholds or flow in one figure.
+    """Draw tables of replica solve, sweep, erm, amp, thresholds, flow or heads in one figure.
 
     Curves: predictions as lines with error bands, dashed where replica symmetry is broken, dotted where that is
     unresolved, experiments as markers. A second parameter with many values makes a heat map. Transitions of replica
-    thresholds are drawn as lines; alone they make a phase diagram.
+    thresholds are drawn as lines; alone they make a phase diagram. Trajectories of replica heads run and simulate show
+    risk, overlaps and the Bayes risk against log time, together if they are of one problem.
 
     Example: replica plot risk.csv lbfgs.csv --output risk.pdf
     """

@@ -169,6 +169,8 @@ def simulation_columns(heads: int, features: int) -> tuple[Column, ...]:
         Column("run_seed", "integer", "seed of the run"),
         Column("tau", "number", "time gamma n/D"),
         Column("risk", "number", "mean of |X_eps - X^T s|^2/D over fresh samples"),
+        Column("bayes_risk", "number", "1 - E p_eps in the limit D = inf"),
+        Column("bayes_risk_err", "number", "two standard errors of bayes_risk"),
         *(Column(name, "number", "as in a trajectory, measured") for name in overlap_names(heads, features)),
         Column("dimension", "integer", "D"),
         Column("rate", "number", "learning rate gamma"),
@@ -178,7 +180,7 @@ def simulation_columns(heads: int, features: int) -> tuple[Column, ...]:
     )
 
 
-def simulation_rows(runs: Runs, seeds: Iterable[int], test: int) -> list[dict[str, Any]]:
+def simulation_rows(runs: Runs, seeds: Iterable[int], test: int, bayes: tuple[float, float]) -> list[dict[str, Any]]:
     """One row for each run and time."""
     names = overlap_names(runs.problem.heads, runs.problem.signal.features)
     rows = []
@@ -187,7 +189,8 @@ def simulation_rows(runs: Runs, seeds: Iterable[int], test: int) -> list[dict[st
             row = {"run_seed": seed, "tau": float(tau), "risk": float(runs.risk[s, t])}
             rows.append(row | dict(zip(names, flat(runs.m[s, t], runs.q[s, t], runs.b[s, t]), strict=True)))
     columns = simulation_columns(runs.problem.heads, runs.problem.signal.features)
-    return complete(rows, columns, runs.problem, dimension=runs.dimension, rate=runs.rate, test=test)
+    common = {"dimension": runs.dimension, "rate": runs.rate, "test": test}
+    return complete(rows, columns, runs.problem, **common, bayes_risk=bayes[0], bayes_risk_err=bayes[1])
 
 
 def complete(

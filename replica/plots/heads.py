@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidProblem
@@ -14,59 +15,121 @@ if TYPE_CHECKING:
 
 _COLOURS = {"softmax": ORANGE, "softmax-1": BLUE, "bayes-softmax": GREEN}
 _FEATURES = (BLUE, ORANGE, GREEN, PINK)
+_PROBLEM = ("activation", "heads", "length", "signal", "weight", "thresholds")
+_SGD = {"linewidth": 0.6, "alpha": 0.7, "marker": ".", "markersize": 2.5}
 
 
-def trajectory_figure(rows: Any) -> Figure:
-    """Risk with the Bayes line, overlaps m_hf, and thresholds, against log tau.
+def figure_of(frames: Sequence[Any]) -> Figure:
+    """The figure of tables of `replica heads`: trajectories of one problem together, or one table of another kind.
 
     Parameters
     ----------
-    rows : DataFrame or list of dicts
-        A trajectory, with the columns of `replica.heads.table.trajectory_columns`.
+    frames : sequence of DataFrames
 
     Raises
     ------
     InvalidProblem
-        If the table is no trajectory with at least two positive times.
+        If a table is of no kind that can be drawn, or the tables do not go together.
+    """
+    if all("m_1_1" in frame for frame in frames):
+        return trajectory_figure(*frames)
+    if len(frames) > 1:
+        raise InvalidProblem("only trajectories of replica heads run and simulate are drawn together")
+    for column, draw in (
+        ("top_1", specialisation_figure),
+        ("heads_left", pruning_figure),
+        ("nu", activations_figure),
+    ):
+        if column in frames[0]:
+            return draw(frames[0])
+    raise InvalidProblem("no figure for this table of replica heads; allowed: those of run, simulate and study")
+
+
+def trajectory_figure(*tables: Any) -> Figure:
+    """Risk with the Bayes line, overlaps m_hf, and thresholds, against log tau.
+
+    Parameters
+    ----------
+    *tables : DataFrames or lists of dicts
+        Trajectories of one problem: of the equations (`replica.heads.table.trajectory_columns`), drawn as lines with
+        error bands, and of online SGD (`simulation_columns`), drawn as one thin line with dots for each run.
+
+    Raises
+    ------
+    InvalidProblem
+        If a table is no trajectory with at least two positive times, or the problems differ.
     """
     import matplotlib as mpl
     import pandas as pd
     from matplotlib.figure import Figure
 
-    table = pd.DataFrame(rows)
-    if not {"tau", "risk", "bayes_risk", "m_1_1"} <= set(table) or (table["tau"] > 0).sum() < 2:
-        raise InvalidProblem("the table is no trajectory with two positive times; make one with replica heads run")
-    table = table[table["tau"] > 0]
-    first = table.iloc[0]
-    overlaps = [name for name in table if name.startswith("m_") and not name.endswith("_err")]
-    thresholds = [name for name in table if name.startswith("b_") and not name.endswith("_err")]
-    with_thresholds = bool(table[thresholds].to_numpy(float).any())
+    frames = [pd.DataFrame(rows) for rows in tables]
+    for frame in frames:
+        if not {"tau", "risk", "bayes_risk", "m_1_1"} <= set(frame) or frame["tau"][frame["tau"] > 0].nunique() < 2:
+            raise InvalidProblem("the table is no trajectory with two positive times; make one with replica heads run")
+    problems = pd.concat([frame[list(_PROBLEM)].astype(str) for frame in frames]).drop_duplicates()
+    if len(problems) > 1:
+        varying = [name for name in _PROBLEM if problems[name].nunique() > 1]
+        raise InvalidProblem(f"trajectories of one problem are drawn together; these differ in {', '.join(varying)}")
+    # SGD first, so that the equations lie on top
+    frames = sorted((frame[frame["tau"] > 0] for frame in frames), key=lambda frame: "run_seed" not in frame)
+    names = [name for name in frames[-1] if not name.endswith("_err")]
+    thresholds = [name for name in names if name.startswith("b_")]
+    with_thresholds = any(frame[thresholds].to_numpy(float).any() for frame in frames)
     with mpl.rc_context(STYLE):
         panels = 2 + with_thresholds
         figure = Figure(figsize=(3.2 * panels, 2.6), layout="constrained")
         axes = figure.subplots(1, panels)
-        _risk(axes[0], table, "")
-        for name in overlaps:
-            feature = int(name.split("_")[2])
-            axes[1].semilogx(table["tau"], table[name], color=_FEATURES[(feature - 1) % 4])
-        axes[1].set(ylabel="overlap $m_{hf}$, colour by feature")
+        for frame in frames:
+            for path in _runs(frame):
+                style = _SGD if "run_seed" in frame else {}
+                _risk(axes[0], path, style)
+                for name in (name for name in names if name.startswith("m_")):
+                    feature = int(name.split("_")[2])
+                    axes[1].semilogx(path["tau"], path[name], color=_FEATURES[(feature - 1) % 4], **style)
+                if with_thresholds:
+                    axes[2].semilogx(path["tau"], path[thresholds], color=GREY, **style)
+        _bayes(axes[0], frames[-1])
+        features = sorted({int(name.split("_")[2]) for name in names if name.startswith("m_")})
+        for f in features[:4]:
+            axes[1].plot([], [], color=_FEATURES[f - 1], label=f"feature {f}")
+        axes[1].legend()
+        axes[1].set(ylabel="overlap $m_{hf}$")
         if with_thresholds:
-            axes[2].semilogx(table["tau"], table[thresholds], color=GREY)
             axes[2].set(ylabel="threshold $b_h$")
         for panel in axes:
             panel.set(xlabel=r"time $\tau$")
+            panel.tick_params(axis="x", which="minor", labelbottom=False)
+        first = frames[-1].iloc[0]
         figure.suptitle(
             f"{first['activation']}, H = {first['heads']}, L = {first['length']}, {first['signal']}, "
-            f"rate {first['rate']:g}, seed {first['seed']}",
+            + "; ".join(_title(frame) for frame in reversed(frames)),
             fontsize=9,
         )
     return figure
 
 
-def _risk(axes: Axes, table: pd.DataFrame, title: str) -> None:
-    axes.fill_between(table["tau"], table["risk"] - table["risk_err"], table["risk"] + table["risk_err"],
-                      color=BLUE, alpha=0.25, linewidth=0)  # fmt: skip
-    axes.semilogx(table["tau"], table["risk"], color=BLUE, label="risk")
+def _runs(frame: pd.DataFrame) -> list[pd.DataFrame]:
+    return [path for _, path in frame.groupby("run_seed")] if "run_seed" in frame else [frame]
+
+
+def _title(frame: pd.DataFrame) -> str:
+    first = frame.iloc[0]
+    if "run_seed" in frame:
+        return f"dots: {frame['run_seed'].nunique()} runs of SGD at D = {first['dimension']}, rate {first['rate']:g}"
+    kind = f"rate {first['rate']:g}" if first["rate"] else "gradient flow"
+    return f"equations: {kind}, seed {first['seed']}"
+
+
+def _risk(axes: Axes, table: pd.DataFrame, style: dict[str, Any]) -> None:
+    if "risk_err" in table:
+        axes.fill_between(table["tau"], table["risk"] - table["risk_err"], table["risk"] + table["risk_err"],
+                          color=BLUE, alpha=0.25, linewidth=0)  # fmt: skip
+    axes.semilogx(table["tau"], table["risk"], color=BLUE, **style)
+
+
+def _bayes(axes: Axes, table: pd.DataFrame, title: str = "") -> None:
+    axes.plot([], [], color=BLUE, label="risk")
     axes.axhline(table["bayes_risk"].iloc[0], color=GREY, linestyle="--", label="Bayes")
     axes.set(ylabel="risk", ylim=(0, None))
     axes.set_title(title, loc="left")
@@ -86,7 +149,8 @@ def specialisation_figure(rows: Any) -> Figure:
         panels = figure.subplots(2, len(signals), sharex=True, squeeze=False)
         for column, signal in enumerate(signals):
             here = table[(table["signal"] == signal) & (table["tau"] > 0)]
-            _risk(panels[0, column], here, f"{signal}, H = {here['heads'].iloc[0]}")
+            _risk(panels[0, column], here, {})
+            _bayes(panels[0, column], here, f"{signal}, H = {here['heads'].iloc[0]}")
             for f, colour in enumerate(_FEATURES, start=1):
                 if not pd.isna(here[f"top_{f}"].iloc[0]):
                     panels[1, column].semilogx(here["tau"], here[f"top_{f}"], color=colour, label=f"feature {f}")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import ConvergenceWarning, InvalidProblem
-from .tables import is_flow, is_thresholds, select
+from .tables import is_flow, is_heads, is_thresholds, select
 
 if TYPE_CHECKING:
     import pandas
@@ -32,7 +32,7 @@ def figure_of(
     ----------
     frames : sequence of DataFrame
         Tables of solves, sweeps and experiments, as `replica.read_csv` gives them, and of thresholds; or one table of a
-        flow.
+        flow; or tables of several heads, see `replica.plots.heads.figure_of`.
     x, y, hue : str, optional
         Columns, see `replica.plots.layout.choose`.
     where : sequence of str
@@ -50,7 +50,7 @@ def figure_of(
     """
     import pandas
 
-    from . import curves, flow, layout, maps
+    from . import curves, flow, heads, layout, maps
 
     if any(frame.empty for frame in frames) or not frames:
         raise InvalidProblem("a table has no rows; nothing to draw")
@@ -60,6 +60,10 @@ def figure_of(
             raise InvalidProblem("a table of replica flow is drawn alone, without x, y and hue")
         one = select(flows[0], where)
         return flow.trajectory_figure(one) if "u_0" in one else flow.sweep_figure(one)
+    if any(is_heads(frame) for frame in frames):
+        if not all(is_heads(frame) for frame in frames) or any((x, y, hue)):
+            raise InvalidProblem("tables of replica heads are drawn among themselves, without x, y and hue")
+        return heads.figure_of([select(frame, where) for frame in frames])
     lines = [frame for frame in frames if is_thresholds(frame)]
     rows = [frame for frame in frames if not is_thresholds(frame)]
     thresholds = pandas.concat(lines, ignore_index=True) if lines else None

@@ -63,6 +63,11 @@ def is_flow(frame: pandas.DataFrame) -> bool:
     return {"loss_kind", "map", "rank_one_share"} <= set(frame.columns)
 
 
+def is_heads(frame: pandas.DataFrame) -> bool:
+    """Whether this is a table of `replica heads`."""
+    return {"heads", "signal", "thresholds"} <= set(frame.columns)
+
+
 def curves(frame: pandas.DataFrame, y: str = "test_risk") -> Curves:
     """Sort the rows of a table with the schema's columns.
 
@@ -75,7 +80,7 @@ def curves(frame: pandas.DataFrame, y: str = "test_risk") -> Curves:
     if missing:
         raise InvalidProblem(
             f"the table has no column {', '.join(missing)}; allowed: tables of replica solve, sweep, erm, amp, "
-            "thresholds and flow"
+            "thresholds, flow and heads"
         )
     table = _merge_penalties(frame)
     check_number(table, "y", y)

@@ -4,11 +4,14 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from replica_cli.heads import heads
+from replica_cli.plot import plot
 
 from replica.errors import InvalidProblem
 from replica.heads import study
 from replica.heads.table import OPTIMUM, PRUNING, SPECIALISATION
 from replica.plots import heads as pictures
+from replica.plots.plot import figure_of
+from replica.sweeps.frame import read_csv
 
 
 def _lines(axes):
@@ -45,14 +48,49 @@ def test_pruning_curves_are_made_and_drawn():
     assert curve[:, 1].tolist() == [row["risk"] for row in rows[:2]]
 
 
-def test_a_run_is_drawn(tmp_path):
-    path = tmp_path / "run.png"
-    arguments = ["run", "--activation", "softmax-1", "--signal", "flipped:nu=6", "--heads", "2", "--time", "1"]
-    result = CliRunner().invoke(heads, [*arguments, "--points", "5", "--rtol", "0.1", "--plot", str(path)])
+@pytest.fixture(scope="module")
+def trajectories(tmp_path_factory):
+    """CSV files of the equations and of two runs of SGD, and the picture that `run` draws."""
+    folder = tmp_path_factory.mktemp("runs")
+    common = ["--activation", "softmax-1", "--signal", "flipped:nu=6", "--heads", "2", "--time", "1", "--points", "5"]
+    for name, more in (
+        ("run", ["--rtol", "0.1", "--plot", str(folder / "drawn.png")]),
+        ("simulate", ["--dimension", "40", "--seeds", "2"]),
+    ):
+        result = CliRunner().invoke(heads, [name, *common, *more, "--output", str(folder / f"{name}.csv")])
+        assert result.exit_code == 0, result.output
+    return folder
+
+
+def test_run_draws_what_plot_draws_from_its_table(trajectories):
+    result = CliRunner().invoke(plot, [str(trajectories / "run.csv")])
     assert result.exit_code == 0, result.output
-    assert path.read_bytes().startswith(b"\x89PNG")
-    refused = CliRunner().invoke(heads, [*arguments, "--plot", str(tmp_path / "run.txt")])
+    assert (trajectories / "run.png").read_bytes() == (trajectories / "drawn.png").read_bytes()
+    refused = CliRunner().invoke(heads, ["run", "--signal", "flipped:nu=6", "--plot", str(trajectories / "run.txt")])
     assert isinstance(refused.exception, InvalidProblem)
+
+
+def test_equations_and_sgd_are_drawn_together_with_the_bayes_line(trajectories):
+    tables = [read_csv(trajectories / f"{name}.csv") for name in ("run", "simulate")]
+    for frames, curves in ((tables[:1], 1), (tables[1:], 2), (tables, 3)):
+        risk, overlaps, thresholds = figure_of(frames).axes
+        assert {axes.get_xscale() for axes in (risk, overlaps, thresholds)} == {"log"}
+        assert _lines(risk)["Bayes"][0, 1] == tables[0]["bayes_risk"][0]
+        assert len([line for line in risk.get_lines() if len(line.get_xdata()) == 4]) == curves
+        assert len([line for line in overlaps.get_lines() if len(line.get_xdata()) == 4]) == 2 * curves
+    assert risk.get_lines()[-1 - 2].get_ydata().tolist() == tables[0]["risk"][1:].tolist()
+
+
+def test_tables_that_do_not_go_together_are_refused(trajectories):
+    run = read_csv(trajectories / "run.csv")
+    with pytest.raises(InvalidProblem, match="differ in heads"):
+        figure_of([run, run.assign(heads=3)])
+    with pytest.raises(InvalidProblem, match="without x"):
+        figure_of([run], x="tau")
+    with pytest.raises(InvalidProblem, match="no figure"):
+        figure_of([run.drop(columns="m_1_1")])
+    with pytest.raises(InvalidProblem, match="two positive times"):
+        figure_of([run[:2]])
 
 
 @pytest.mark.parametrize("name", ["trajectory", "specialisation", "activations", "pruning"])
