@@ -19,7 +19,7 @@ from .output import check_output, output_options
     "--starts",
     default="informed,random,small",
     show_default=True,
-    help="Where L-BFGS starts: (k*, v*), standard normal entries, a hundredth of these.",
+    help="Where L-BFGS starts: (k*, v*), standard normal entries, a hundredth of these; random:8 for eight of a kind.",
 )
 @click.option(
     "--gtol",

@@ -15,7 +15,8 @@ from replica.errors import InvalidProblem
 from .output import emit
 from .table import Row, problem_line, with_error
 
-_SHOWN = ("m_k", "q_k", "V_k", "m_v", "q_v", "V_v", "objective", "train_loss", "test_risk", "attention_relevant")
+_SHOWN = ("m_k", "q_k", "V_k", "m_v", "q_v", "V_v", "objective", "train_loss", "test_risk", "attention_relevant",
+          "distance_k", "minima")  # fmt: skip
 
 
 def experiment_options(sizes: str = "1000") -> Callable[..., Any]:

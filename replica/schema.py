@@ -64,12 +64,14 @@ def _columns() -> tuple[Column, ...]:
         Column("replicon", number, "spectral radius of the replica-symmetry perturbation; stable below 1"),
         Column("prox_jump", number, "share of V_hat_k due to jumps of the proximal point"),
         Column("off_m", number, "growth of k.v*, v.k*, k.v in one step; returns to 0 below 1; softmax at L = 2 only"),
+        Column("distance_k", number, "experiment: mean |k - k'|^2/D to the minima from other starts on the same data"),
+        Column("minima", number, "experiment: distinct minima of a data set from all starts"),
         Column("rs_stable", flag, "replica-symmetric stability; null if unresolved"),
         Column("prox_global", flag, "every proximal point is guaranteed to be a global minimum"),
         Column("accuracy_met", flag, "the error of test_risk is within rtol"),
     ]
     with_error = [c.name for c in overlaps] + ["test_risk", "train_loss", "objective", "free_entropy"]
-    with_error += ["attention_relevant", "replicon", "prox_jump", "off_m"]
+    with_error += ["attention_relevant", "replicon", "prox_jump", "off_m", "distance_k", "minima"]
     errors = [Column(f"{name}_err", number, f"absolute error estimate of {name}") for name in with_error]
     tail = [
         Column("rtol", number, "relative error asked of test_risk"),

@@ -96,6 +96,9 @@ class Solution:
         Evaluations of the map F.
     d, seeds : int or None
         Experiments only: dimension D, and number of data sets averaged; errors are standard errors over these.
+    distance_k, minima : float
+        Experiments from several starts: mean of |k - k'|^2/D over the minimisers k' from the other starts on the same
+        data set, and mean number of distinct minima of a data set.
     """
 
     problem: Problem
@@ -127,6 +130,8 @@ class Solution:
     rtol: float = NAN
     d: int | None = None
     seeds: int | None = None
+    distance_k: float = NAN
+    minima: float = NAN
 
     @property
     def converged(self) -> bool:

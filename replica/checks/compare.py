@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..models.problem import Problem
 from ..registry import ESTIMATORS, load
 from ..simulation.data import sample_count
 from ..simulation.extrapolate import MIN_SIZES, limit
-from ..simulation.summary import SAME_OBJECTIVE, Run, measurements, standard_error
+from ..simulation.summary import Run, distinct_minima, measurements, standard_error
 from ..types import NAN, Overlaps, Solution, Status
 from .table import NAMES, PROBLEM
 
@@ -224,12 +223,6 @@ def _spread(name: str, sets: Sequence[Sequence[Run]]) -> tuple[float, float]:
         return NAN, NAN
     ranges = [np.ptp([getattr(run, name) for run in runs]) for runs in sets]
     return float(np.mean(ranges)), float(np.mean([distinct_minima(runs) for runs in sets]))
-
-
-def distinct_minima(runs: Sequence[Run]) -> int:
-    """Number of different objectives among the runs on one data set, to the accuracy of L-BFGS."""
-    values = sorted(run.objective for run in runs)
-    return 1 + sum(high - low > SAME_OBJECTIVE * abs(high) for low, high in pairwise(values))
 
 
 def _rank(run: Run) -> tuple[bool, float]:

@@ -64,15 +64,18 @@ class Dataset:
         return sum(len(group.label) for group in self.groups)
 
 
-def generator(seed: int, dimension: int, stream: str) -> np.random.Generator:
-    """The random generator of one purpose: a function of (seed, dimension, stream) alone, independent across them.
+def generator(seed: int, dimension: int, stream: str, index: int = 0) -> np.random.Generator:
+    """The random generator of one purpose: a function of the arguments alone, independent across them.
 
     Parameters
     ----------
     seed, dimension : int
     stream : {"teacher", "data", "start", "test"}
+    index : int
+        Which of several of the same purpose.
     """
-    return np.random.default_rng(np.random.SeedSequence((seed, dimension, _STREAMS.index(stream))))
+    key = (seed, dimension, _STREAMS.index(stream), *([index] if index else []))
+    return np.random.default_rng(np.random.SeedSequence(key))
 
 
 def sample_count(problem: Problem, dimension: int) -> int:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import minimize
 
 from ..errors import InvalidProblem
 from ..models.problem import Problem
-from ..types import Status
+from ..types import NAN, Status
 from .data import Dataset, generator
 from .objective import Objective
 from .risk import fresh_risk, gram_matrix
-from .summary import Run, over_seeds
+from .summary import Run, distinct_minima, over_seeds
 
 STARTS = ("informed", "random", "small")
+MAX_STARTS = 1000  # of one kind
+_RANDOM = ("random", "small")
 _SMALL = 1e-2  # entries of the small random start, against 1 for k* and v*
 _MEMORY = 20  # correction pairs of L-BFGS
 
@@ -36,30 +38,57 @@ class Fit(Run):
         (k.v*, v.k*, k.v)/D: zero on the manifold M up to O(1/sqrt(D)).
     objective, train_loss : float
         J/N and the mean of (y - f)^2/2.
+    distance_k : float
+        Mean of |k - k'|^2/D over the minimisers k' from the other starts on the same data set; nan without any.
+    minima : float
+        Number of distinct minima of the data set, nan for a single start.
+    weights : ndarray, shape (2, D)
+        The minimiser (k, v).
     """
 
     estimator = "experiment-erm"
     method = "l-bfgs"
-    measured = ("m_k", "q_k", "m_v", "q_v", "objective", "train_loss", "test_risk", "attention_relevant")
+    measured = ("m_k", "q_k", "m_v", "q_v", "objective", "train_loss", "test_risk", "attention_relevant",
+                "distance_k", "minima")  # fmt: skip
 
     off_manifold: tuple[float, float, float]
     objective: float
     train_loss: float
+    distance_k: float = NAN
+    minima: float = NAN
+    weights: np.ndarray = field(repr=False, compare=False)
 
 
 def check_starts(starts: Iterable[str]) -> tuple[str, ...]:
-    """The starts as a tuple without repetition.
+    """The starts as a tuple without repetition: `random:3` stands for random-1, random-2 and random-3.
 
     Raises
     ------
     InvalidProblem
         If one is unknown, or there is none.
     """
-    names = tuple(dict.fromkeys(starts))
-    for name in names or ("",):
-        if name not in STARTS:
-            raise InvalidProblem(f"start = {name!r} is unknown; known: {', '.join(STARTS)}")
-    return names
+    names = list(dict.fromkeys(starts))
+    found: list[str] = []
+    for name in names or [""]:
+        kind, colon, count = name.partition(":")
+        if colon and kind in _RANDOM and count.isdecimal() and 0 < int(count) <= MAX_STARTS:
+            found += [f"{kind}-{index}" for index in range(1, int(count) + 1)]
+            continue
+        _kind_of(name)
+        found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def _kind_of(name: str) -> tuple[str, int]:
+    """Kind and number of a start; a kind alone is number 0."""
+    kind, dash, number = name.partition("-")
+    if name in STARTS:
+        return name, 0
+    if dash and kind in _RANDOM and number.isdecimal() and int(number) > 0:
+        return kind, int(number)
+    raise InvalidProblem(
+        f"start = {name!r} is unknown; known: {', '.join(STARTS)}, and random:N or small:N for N of a kind"
+    )
 
 
 def fit(
@@ -76,7 +105,8 @@ def fit(
     ----------
     dataset : Dataset
     start : {"informed", "random", "small"} or ndarray, shape (2, D)
-        (k*, v*); standard normal entries; a hundredth of these; or (k, v) itself, which is named "given".
+        (k*, v*); standard normal entries; a hundredth of these; or (k, v) itself, which is named "given". random-1,
+        random-2, ... and small-1, ... are further independent ones.
     gtol : float
         Tolerance on `Fit.residual`, > 0.
     max_iter : int
@@ -120,7 +150,20 @@ def fit(
         test_risk=risk.test_risk,
         test_risk_err=risk.test_risk_err,
         attention_relevant=risk.attention,
+        weights=weights,
     )
+
+
+def compared(fits: Sequence[Fit]) -> list[Fit]:
+    """The fits from several starts on one data set, each with its distance to the others and the number of minima."""
+    if len(fits) < 2:
+        return list(fits)
+    keys = np.array([one.weights[0] for one in fits])
+    minima, made = float(distinct_minima(fits)), []
+    for one, key in zip(fits, keys, strict=True):
+        total = float(np.sum((keys - key) ** 2)) / one.dimension
+        made.append(replace(one, distance_k=total / (len(fits) - 1), minima=minima))
+    return made
 
 
 def experiments(
@@ -154,7 +197,7 @@ def experiments(
             if progress is not None:
                 progress(dataset.seed, name)
             fits.append(fit(dataset, name, gtol=gtol, max_iter=max_iter, threads=threads))
-        return fits
+        return compared(fits)
 
     return over_seeds(problem, dimension, seeds, run)
 
@@ -164,11 +207,11 @@ def _begin(dataset: Dataset, start: str | np.ndarray) -> np.ndarray:
         if np.shape(start) != (2, dataset.dimension):
             raise InvalidProblem(f"start has shape {np.shape(start)}; allowed: a name, or (2, {dataset.dimension})")
         return np.array(start, float).ravel()
-    check_starts([start])
-    if start == "informed":
+    kind, number = _kind_of(start)
+    if kind == "informed":
         return np.concatenate([dataset.key, dataset.value])
-    noise = generator(dataset.seed, dataset.dimension, "start").standard_normal(2 * dataset.dimension)
-    return _SMALL * noise if start == "small" else noise
+    noise = generator(dataset.seed, dataset.dimension, "start", number).standard_normal(2 * dataset.dimension)
+    return _SMALL * noise if kind == "small" else noise
 
 
 def _verdict(residual: float, gtol: float, end: object) -> tuple[Status, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -104,6 +105,12 @@ def summarise(problem: Problem, runs: Sequence[Run], *, tolerance: float) -> lis
             rows[-1] = replace(rows[-1], selected=True)
         solutions += rows
     return solutions
+
+
+def distinct_minima(runs: Sequence[Run]) -> int:
+    """Number of different objectives among the runs on one data set, to the accuracy of L-BFGS."""
+    values = sorted(run.objective for run in runs)
+    return 1 + sum(high - low > SAME_OBJECTIVE * abs(high) for low, high in pairwise(values))
 
 
 def standard_error(values: np.ndarray) -> float:

@@ -94,10 +94,38 @@ def test_starts_reach_one_minimum_where_replica_symmetry_is_stable():
     for solution in solutions[1:]:
         assert solution.overlaps.q_k == pytest.approx(solutions[0].overlaps.q_k, abs=1e-4)
 
+    assert [solution.minima for solution in solutions] == [1.0] * 3
+    assert max(solution.distance_k for solution in solutions) < 1e-8
+
+
+WEAK = Problem(SpikedSLR(2.0), activation("softmax"), 2.0, 2, reg_k=0.003, reg_v=0.003)
+
+
+def test_a_number_of_starts_of_one_kind_are_independent():
+    assert check_starts(["random:2", "small"]) == ("random-1", "random-2", "small")
+    data = draw(WEAK, 40, 0)
+    first = fit(data, "random-1", max_iter=1).weights
+    assert (first == fit(data, "random-1", max_iter=1).weights).all()
+    assert not np.isclose(first, fit(data, "random-2", max_iter=1).weights).any()
+    assert not np.isclose(first, fit(data, "random", max_iter=1).weights).any()
+
+
+def test_the_distance_between_minima_is_that_of_their_keys():
+    fits = experiments(WEAK, 60, [0, 1], ["random:3"])
+    for group in (fits[:3], fits[3:]):
+        keys = [one.weights[0] for one in group]
+        squares = [[np.mean((one - other) ** 2) for other in keys] for one in keys]
+        assert [one.distance_k for one in group] == pytest.approx(np.sum(squares, axis=1) / 2)
+        assert {one.minima for one in group} == {len({round(one.objective, 9) for one in group})}
+    solutions = summarise(WEAK, fits, tolerance=1e-5)
+    assert solutions[0].distance_k == pytest.approx((fits[0].distance_k + fits[3].distance_k) / 2)
+    assert solutions[0].to_row()["minima"] > 1
+    (alone,) = experiments(WEAK, 60, [0], ["informed"])
+    assert math.isnan(alone.distance_k)
+
 
 def test_starts_with_different_minima_are_ranked_by_objective():
-    weak = Problem(SpikedSLR(2.0), activation("softmax"), 2.0, 2, reg_k=0.003, reg_v=0.003)
-    solutions = summarise(weak, experiments(weak, 60, [0, 1, 2], STARTS), tolerance=1e-5)
+    solutions = summarise(WEAK, experiments(WEAK, 60, [0, 1, 2], STARTS), tolerance=1e-5)
     ranked = sorted(solutions, key=lambda solution: solution.objective)
     assert [solution.branch for solution in ranked] == [0, 1, 2]
     assert [solution.selected for solution in ranked] == [True, False, False]
@@ -147,6 +175,9 @@ def test_off_manifold_overlaps_shrink_like_one_over_sqrt_d():
     [
         (lambda: check_starts(["informed", "warm"]), "start = 'warm'"),
         (lambda: check_starts([]), "start = ''"),
+        (lambda: check_starts(["random:0"]), "start = 'random:0'"),
+        (lambda: check_starts(["informed:2"]), "start = 'informed:2'"),
+        (lambda: check_starts(["random-x"]), "start = 'random-x'"),
         (lambda: experiments(EASY, 60, [], ["random"]), "seeds = 0"),
         (lambda: experiments(EASY, 5, [0], ["random"]), "d = 5"),
     ],
