@@ -186,6 +186,8 @@ def sweep(
         from replica.plots import flow as pictures
 
         figure.save(pictures.sweep_figure(rows), plot)
+    elif plot:
+        click.echo("warning: no figure: no run finished", err=True)
     if bad:
         kinds = ", ".join(sorted({row["status"] for row in bad}))
         click.echo(f"warning: {len(bad)} of {len(rows)} runs did not end well: {kinds}", err=True)

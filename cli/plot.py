@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from replica.errors import InvalidProblem
-
-if TYPE_CHECKING:
-    import pandas
 
 
 @click.command()
@@ -26,20 +22,27 @@ if TYPE_CHECKING:
 def plot(
     files: tuple[Path, ...], x: str | None, y: str | None, hue: str | None, where: tuple[str, ...], output: Path | None
 ) -> None:
-    """Draw tables of replica solve, sweep, erm, amp, thresholds, flow or heads in one figure.
+    """Draw tables of replica solve, sweep, erm, amp, thresholds, stability, flow or heads in one figure.
 
     Curves: predictions as lines with error bands, dashed where replica symmetry is broken, dotted where that is
     unresolved, experiments as markers. A second parameter with many values makes a heat map. Transitions of replica
-    thresholds are drawn as lines; alone they make a phase diagram. Trajectories of replica heads run and simulate show
-    risk, overlaps and the Bayes risk against log time, together if they are of one problem.
+    thresholds are drawn as lines; alone they make a phase diagram. The line of replica stability is drawn over the
+    plane, with the distance of minima from replica erm --starts random:8 as markers. Trajectories of replica heads run
+    and simulate show risk, overlaps and the Bayes risk against log time, together if they are of one problem.
 
     Example: replica plot risk.csv lbfgs.csv --output risk.pdf
     """
     from replica.plots.figure import check_figure, save
+    from replica.sweeps.frame import read_csv
 
+    for path in files:
+        if not path.name:
+            raise InvalidProblem(f"{str(path)!r} is a folder; give names of CSV files")
     output = files[0].with_suffix(".png") if output is None else output
-    check_figure(output)
-    frames = [_read(path) for path in files]
+    check_figure(output, "output")
+    if output.resolve() in [path.resolve() for path in files]:
+        raise InvalidProblem(f"output = {str(output)!r} would replace a table; give another name")
+    frames = [read_csv(path) for path in files]
     from replica.plots.plot import figure_of
 
     with warnings.catch_warnings(record=True) as caught:
@@ -49,17 +52,3 @@ def plot(
     for warning in caught:
         click.echo(f"warning: {warning.message}", err=True)
     click.echo(f"wrote {output}", err=True)
-
-
-def _read(path: Path) -> pandas.DataFrame:
-    """The table of a file, or one line that says why there is none."""
-    import pandas
-
-    from replica.sweeps.frame import read_csv
-
-    try:
-        return read_csv(path)
-    except OSError as error:
-        raise InvalidProblem(f"{str(path)!r} cannot be read: {error.strerror or error}") from None
-    except (ValueError, TypeError, pandas.errors.ParserError) as error:
-        raise InvalidProblem(f"{str(path)!r} is not a CSV table of replica: {error}") from None

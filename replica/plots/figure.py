@@ -28,8 +28,8 @@ STYLE = {
 }
 
 
-def check_figure(path: Path) -> None:
-    """Refuse a figure that could not be drawn or written, before any work is done.
+def check_figure(path: Path, option: str = "plot") -> None:
+    """Refuse a figure that could not be drawn or written, before any work is done; `option` names it in messages.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def check_figure(path: Path) -> None:
         If the suffix is unknown, the path cannot be written, or a library is missing.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise InvalidProblem(f"plot = {str(path)!r} has no known suffix; allowed: {', '.join(SUFFIXES)}")
+        raise InvalidProblem(f"{option} = {str(path)!r} has no known suffix; allowed: {', '.join(SUFFIXES)}")
     for library in ("matplotlib", "pandas"):
         if find_spec(library) is None:
             raise InvalidProblem(f"plot needs {library}; install the extra: pip install replica-attention[plots]")

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_FINISHED = ("finished", "converged")
+
 
 def trajectory_figure(rows: Any) -> Figure:
     """Four panels against log t: loss and residual, weights, measures of polarisation, and u with int gamma.
@@ -97,7 +99,7 @@ def heat_map(rows: Any, x: str, y: str, value: str = "max_s", axes: Axes | None 
     missing = [name for name in (x, y, value, "status") if name not in table]
     if missing:
         raise InvalidProblem(f"the table has no column {', '.join(missing)}; make one with replica flow sweep")
-    table = table[table["status"].isin(["finished", "converged"])]
+    table = table[table["status"].isin(_FINISHED)]
     if table.empty:
         raise InvalidProblem("the table has no finished run to draw")
     table = table.assign(**{name: table[name].map(_label) for name in (x, y)})
@@ -133,11 +135,12 @@ def sweep_figure(rows: Any) -> Figure:
     from matplotlib.figure import Figure
 
     table = pd.DataFrame(rows)
-    if "loss_kind" not in table or "condition" not in table:
+    if not {"loss_kind", "condition", "status"} <= set(table):
         raise InvalidProblem("the table is no sweep of flows; make one with replica flow sweep")
     design = table["condition"].map(lambda value: "" if pd.isna(value) else f" $\\kappa$={value:g}")
     table["task"] = table["loss_kind"] + design
-    square = table[(table["loss_kind"] == "square") & table["condition"].notna()]
+    finished = table["status"].isin(_FINISHED)
+    square = table[finished & (table["loss_kind"] == "square") & table["condition"].notna()]
     if not square.empty and "softmax" in set(square["map"]):
         square = square[square["map"] == "softmax"]
     with mpl.rc_context(STYLE):

@@ -55,7 +55,7 @@ def map_figure(found: Curves, layout: Layout, thresholds: pandas.DataFrame | Non
             if min(cells.shape) < 2:
                 raise InvalidProblem(f"a map needs two finite values of {layout.x} and of {layout.y} in each panel")
             steps = [(panels.scale(points), np.asarray(points, float)) for points in (cells.columns, cells.index)]
-            edges = [_edges(points, kind) for kind, points in steps]
+            edges = [panels.edges(points, kind) for kind, points in steps]
             image = one.pcolormesh(*edges, cells.to_numpy(float), cmap="cividis", norm=norm, rasterized=True)
             one.set(xscale=steps[0][0], yscale=steps[1][0])
             one.set_title(name, loc="left")
@@ -104,19 +104,6 @@ def _hatch(axes: Axes, edges: list[Any], mask: Any) -> None:
     x, y = edges
     corners = [[(x[j], y[i]), (x[j + 1], y[i]), (x[j + 1], y[i + 1]), (x[j], y[i + 1])] for i, j in np.argwhere(mask)]
     axes.add_collection(PolyCollection(corners, facecolor="none", edgecolor=_HATCH, linewidth=0, hatch="////"))
-
-
-def _edges(points: Any, kind: str) -> Any:
-    """Edges of the cells around increasing points, half way between them on the scale of the axis."""
-    import numpy as np
-
-    place = np.log(points) if kind == "log" else points
-    middle = 0.5 * (place[1:] + place[:-1])
-    edges = np.concatenate([[2 * place[0] - middle[0]], middle, [2 * place[-1] - middle[-1]]])
-    if kind == "log":
-        return np.exp(edges)
-    edges[0] = max(edges[0], 0.0) if points[0] >= 0.0 else edges[0]  # no parameter is negative
-    return edges
 
 
 def phase_figure(thresholds: pandas.DataFrame) -> Figure:

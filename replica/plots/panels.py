@@ -117,6 +117,19 @@ def scale(values: Any, spread: float = 10.0) -> str:
     return "log" if uneven[1] < uneven[0] else "linear"
 
 
+def edges(points: Any, kind: str) -> Any:
+    """Edges of the cells of a map around increasing points, half way between them on the scale of the axis."""
+    import numpy as np
+
+    place = np.log(points) if kind == "log" else points
+    middle = 0.5 * (place[1:] + place[:-1])
+    edges = np.concatenate([[2 * place[0] - middle[0]], middle, [2 * place[-1] - middle[-1]]])
+    if kind == "log":
+        return np.exp(edges)
+    edges[0] = max(edges[0], 0.0) if points[0] >= 0.0 else edges[0]  # no parameter is negative
+    return edges
+
+
 def plain_ticks(axes: Axes) -> None:
     """1, 2, 5, 10 instead of powers on logarithmic axes of less than three decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import ConvergenceWarning, InvalidProblem
-from .tables import is_flow, is_heads, is_thresholds, select
+from .tables import is_flow, is_heads, is_line, is_thresholds, select
 
 if TYPE_CHECKING:
     import pandas
@@ -31,8 +31,9 @@ def figure_of(
     Parameters
     ----------
     frames : sequence of DataFrame
-        Tables of solves, sweeps and experiments, as `replica.read_csv` gives them, and of thresholds; or one table of a
-        flow; or tables of several heads, see `replica.plots.heads.figure_of`.
+        Tables of solves, sweeps and experiments, as `replica.read_csv` gives them, and of thresholds; or a stability
+        line, with experiments or not; or one table of a flow; or tables of several heads, see
+        `replica.plots.heads.figure_of`.
     x, y, hue : str, optional
         Columns, see `replica.plots.layout.choose`.
     where : sequence of str
@@ -50,7 +51,7 @@ def figure_of(
     """
     import pandas
 
-    from . import curves, flow, heads, layout, maps
+    from . import curves, flow, heads, layout, maps, stability
 
     if any(frame.empty for frame in frames) or not frames:
         raise InvalidProblem("a table has no rows; nothing to draw")
@@ -64,6 +65,12 @@ def figure_of(
         if not all(is_heads(frame) for frame in frames) or any((x, y, hue)):
             raise InvalidProblem("tables of replica heads are drawn among themselves, without x, y and hue")
         return heads.figure_of([select(frame, where) for frame in frames])
+    if any(is_line(frame) for frame in frames):
+        if any((x, y, hue)):
+            raise InvalidProblem("the line replicon = 1 is drawn over what was searched; leave out x, y and hue")
+        line, others = ([frame for frame in frames if is_line(frame) is kind] for kind in (True, False))
+        joined = (select(pandas.concat(part, ignore_index=True), where) if part else None for part in (line, others))
+        return stability.line_figure(*joined)
     lines = [frame for frame in frames if is_thresholds(frame)]
     rows = [frame for frame in frames if not is_thresholds(frame)]
     thresholds = pandas.concat(lines, ignore_index=True) if lines else None

@@ -58,6 +58,11 @@ def is_thresholds(frame: pandas.DataFrame) -> bool:
     return set(_THRESHOLDS) <= set(frame.columns)
 
 
+def is_line(frame: pandas.DataFrame) -> bool:
+    """Whether this is a table of `replica stability`."""
+    return {"kind", "side", "searched", "low", "high", "resolved"} <= set(frame.columns)
+
+
 def is_flow(frame: pandas.DataFrame) -> bool:
     """Whether this is a table of `replica flow`."""
     return {"loss_kind", "map", "rank_one_share"} <= set(frame.columns)
@@ -80,7 +85,7 @@ def curves(frame: pandas.DataFrame, y: str = "test_risk") -> Curves:
     if missing:
         raise InvalidProblem(
             f"the table has no column {', '.join(missing)}; allowed: tables of replica solve, sweep, erm, amp, "
-            "thresholds, flow and heads"
+            "thresholds, stability, flow and heads"
         )
     table = _merge_penalties(frame)
     check_number(table, "y", y)

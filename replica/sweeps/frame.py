@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import ConvergenceWarning, QuadratureWarning
+from ..errors import ConvergenceWarning, InvalidProblem, QuadratureWarning
 from ..io.rows import to_csv
 from .lines import NAMES, SWEEP_COLUMNS
 from .plan import plan
@@ -95,18 +95,33 @@ def read_csv(path: str | os.PathLike[str] | io.TextIOBase) -> pandas.DataFrame:
 
     Numbers are read back exactly; missing values are nan for numbers and NA else. Columns outside the schema get the
     types that pandas finds.
+
+    Raises
+    ------
+    InvalidProblem
+        If the file cannot be read, is no CSV, or a cell has another type than its column.
     """
     pandas = pandas_module()
     # exact reading is the only one from pandas 3.1 on, which warns where it is asked for
     release = tuple(int(part) for part in pandas.__version__.split(".")[:2])
     exact = {"float_precision": "round_trip"} if release < (3, 1) else {}
-    return pandas.read_csv(
-        path,
-        dtype={column.name: _DTYPES[column.kind] for column in SWEEP_COLUMNS},
-        keep_default_na=False,
-        na_values=[""],
-        **exact,
-    )
+    try:
+        return pandas.read_csv(
+            path,
+            dtype={column.name: _DTYPES[column.kind] for column in SWEEP_COLUMNS},
+            keep_default_na=False,
+            na_values=[""],
+            **exact,
+        )
+    except OSError as error:
+        raise InvalidProblem(f"{str(path)!r} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise InvalidProblem(f"{str(path)!r} is not a CSV table: it is not UTF-8 text") from None
+    except pandas.errors.EmptyDataError:
+        raise InvalidProblem(f"{str(path)!r} is not a CSV table: it is empty") from None
+    except (ValueError, TypeError) as error:  # pandas.errors.ParserError among them
+        reason = " ".join(str(error).split())
+        raise InvalidProblem(f"{str(path)!r} is not a CSV table of replica: {reason}") from None
 
 
 def pandas_module() -> Any:

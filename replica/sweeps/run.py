@@ -66,10 +66,10 @@ def check_output(output: Path, *, resume: bool, force: bool) -> None:
     InvalidProblem
         If the file or its journal exists and neither `resume` nor `force` is given, or there is nothing to resume.
     """
-    journal = journal_path(output)
     if resume and force:
         raise InvalidProblem("resume and force exclude each other: continue the sweep, or begin it anew")
     check_writable(output)
+    journal = journal_path(output)
     if resume and output.exists() and not journal.exists():
         raise InvalidProblem(
             f"output = {str(output)!r} has no journal {str(journal)!r} to resume; begin anew with force"

@@ -127,6 +127,17 @@ def test_sweep_and_figures(tmp_path, monkeypatch, capsys):
     assert trace.read_text().startswith("<?xml")
 
 
+def test_a_sweep_of_failures_says_that_there_is_no_figure(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib")
+    table, picture = tmp_path / "sweep.csv", tmp_path / "sweep.png"
+    sizes = ("--loss", "logistic", "--dim", "3", "--map", "relu", "--mean-a=-5", "--seeds", 1, "--time", 100)
+    code, _, err = call(monkeypatch, capsys, "sweep", *sizes, "--output", table, "--plot", picture)
+    assert code == 3
+    assert "no figure: no run finished" in err
+    assert table.exists()
+    assert not picture.exists()
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -187,14 +187,12 @@ def test_axes_of_a_map_can_be_chosen(sweep):
 
 
 def test_cells_of_a_map_are_centred_on_their_points():
-    from replica.plots.maps import _edges
-
     for kind, points in (("linear", np.array([1.0, 2.0, 4.0])), ("log", np.array([0.1, 1.0, 10.0]))):
-        edges = _edges(points, kind)
+        edges = panels.edges(points, kind)
         assert (edges[:-1] < points).all()
         assert (points < edges[1:]).all()
-    assert _edges(np.array([0.1, 1.0, 10.0]), "log")[0] == pytest.approx(0.1 / math.sqrt(10))
-    assert _edges(np.array([0.0, 1.0]), "linear")[0] == 0.0
+    assert panels.edges(np.array([0.1, 1.0, 10.0]), "log")[0] == pytest.approx(0.1 / math.sqrt(10))
+    assert panels.edges(np.array([0.0, 1.0]), "linear")[0] == 0.0
 
 
 def test_transitions_on_curves_are_those_of_the_same_problem(sweep, tmp_path):
@@ -255,10 +253,15 @@ def test_command_writes_next_to_the_file_and_repeats_its_bytes(run, sweep, tmp_p
         (["--where", "alpha=1", "--where", "reg=1"], ["no parameter varies"]),
         (["--output", "figure.bmp"], [".bmp", ".png, .svg, .pdf"]),
         (["--output", "missing/a.png"], ["missing", "does not exist"]),
+        (["--output", ""], ["output = '.'", ".png, .svg, .pdf"]),
+        (["--output", "figure"], ["output = 'figure'", "no known suffix"]),
+        ([""], ["'.' is a folder"]),
+        (["folder.csv"], ["'folder.csv' cannot be read: Is a directory"]),
     ],
 )
 def test_options_that_make_no_sense(run, sweep, tmp_path, monkeypatch, options, mentions):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.csv").mkdir()
     code, out, err = run("plot", "table.csv", *options)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
@@ -270,8 +273,9 @@ def test_options_that_make_no_sense(run, sweep, tmp_path, monkeypatch, options, 
 @pytest.mark.parametrize(
     ("content", "mentions"),
     [
-        (b"", ["not a CSV table"]),
-        (b"\xff\xfe\x00\x01\n", ["not a CSV table"]),
+        (b"", ["not a CSV table: it is empty"]),
+        (b"\xff\xfe\x00\x01\n", ["not a CSV table: it is not UTF-8 text"]),
+        (b'a,b\n1,2,3\n"', ["not a CSV table"]),
         (b"a,b\n1,2\n", ["no column model", "replica solve"]),
         (b"alpha,nu\nx,y\n", ["not a CSV table"]),
         ((",".join(NAMES) + "\n").encode(), ["no rows"]),
@@ -289,6 +293,14 @@ def test_files_that_are_no_tables(run, tmp_path, monkeypatch, content, mentions)
     for text in mentions:
         assert text in err
     assert not (tmp_path / "bad.png").exists()
+
+
+def test_a_table_is_never_replaced_by_its_figure(run, sweep, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").rename("table.png")
+    code, _, err = run("plot", "table.png")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "would replace a table" in err
 
 
 def test_too_many_panels_are_refused(tmp_path):

@@ -119,6 +119,7 @@ def test_bad_grids_are_refused_before_any_file(tmp_path, arguments, words):
 )
 def test_bad_outputs_are_refused(tmp_path, name, words):
     assert words in refusal(*GRID, "--output", str(tmp_path / name))
+    assert "is a folder" in refusal(*GRID, "--output", "")
 
 
 def test_failures_are_rows_and_exit_code_3(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import replica
-from replica.errors import ConvergenceWarning, InvalidProblem
+from replica.errors import ConvergenceWarning, InvalidProblem, ReplicaError
 from replica.io.rows import to_csv
 from replica.registry import ESTIMATORS
 from replica.sweeps.lines import NAMES, SWEEP_COLUMNS
@@ -143,3 +143,24 @@ class TestArrays:
     def test_other_tables_are_refused(self):
         with pytest.raises(InvalidProblem, match="the table is empty"):
             replica.to_xarray(pandas.DataFrame({"a": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("content", "mentions"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"", "it is empty"),
+        (b"\x89PNG\r\n\x1a\n\x00", "it is not UTF-8 text"),
+        (b'alpha\n1\n"2\n', "not a CSV table"),
+        (b"alpha,nu\n1,2\n1,2,3\n", "not a CSV table"),
+        (b"alpha\nx\n", "not a CSV table of replica: could not convert string to float: 'x'"),
+        (b"selected\nperhaps\n", "not a CSV table"),
+    ],
+)
+def test_files_that_are_no_tables_are_an_error_of_this_package(tmp_path, content, mentions):
+    path = tmp_path / "bad.csv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ReplicaError, match=mentions) as raised:
+        replica.read_csv(path)
+    assert "\n" not in str(raised.value)
