@@ -12,7 +12,7 @@ from .options import data_model, length_option, model_option, nu_option
 
 @click.command()
 @model_option
-@click.option("--activation", type=click.Choice(list(ACTIVATIONS)), default="softmax", show_default=True)
+@click.option("--activation", type=click.Choice(list(ACTIVATIONS)), help="Of the estimator erm.  [default: softmax]")
 @click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="erm", show_default=True)
 @length_option
 @nu_option
@@ -24,7 +24,7 @@ from .options import data_model, length_option, model_option, nu_option
     show_default=True,
     help="Readable text, LaTeX, or the generated numba source.",
 )
-def derive(model: str, activation: str, estimator: str, length: str, nu: float | None, format_: str) -> None:
+def derive(model: str, activation: str | None, estimator: str, length: str, nu: float | None, format_: str) -> None:
     """Print the self-consistency equations, derived from the energy by sympy.
 
     Example: replica derive --model spiked-slr --activation softmax
@@ -32,10 +32,12 @@ def derive(model: str, activation: str, estimator: str, length: str, nu: float |
     from replica.models.problem import Problem
 
     if estimator == "bayes":
+        if activation is not None:
+            raise InvalidProblem("activation belongs to the estimator erm; bayes has none")
         _derive_bayes(model, length, nu, format_)
         return
     problem = Problem(
-        data=data_model(model, nu), activation=load(ACTIVATIONS, "activation", activation)(), length=length
+        data=data_model(model, nu), activation=load(ACTIVATIONS, "activation", activation or "softmax")(), length=length
     )
     if problem.length.fixed is None:
         raise InvalidProblem(f"length = {problem.length} is a law: its equations average those of each L; give one L")

@@ -75,6 +75,7 @@ def bayes_population(problem: Problem, rtol: float | None = None) -> Solution:
         excess=values[1],
         error=abs(values[1] - values[0]),
         attention=1.0 - values[1],
+        attention_error=abs(values[1] - values[0]),
         method="laplace",
         rtol=rtol,
     )
@@ -116,10 +117,10 @@ def erm_population(problem: Problem, rtol: float | None = None) -> Solution:
     if name in ("linear", "linear-centred"):
         return _affine(problem, rtol)
     if getattr(problem.activation, "offset", None) == OPTIMAL:
-        problem, m = _best_offset(problem)
-    else:
-        m = _least(_excess(_moments(problem)))
-    return _from_moments(problem, m, rtol)
+        problem, m, message = _best_offset(problem)
+        found = _from_moments(problem, m, rtol)
+        return replace(found, status=Status.MAX_ITER, message=message) if message else found
+    return _from_moments(problem, _least(_excess(_moments(problem))), rtol)
 
 
 def _softmax(problem: Problem, rtol: float | None) -> Solution:
@@ -133,6 +134,7 @@ def _softmax(problem: Problem, rtol: float | None) -> Solution:
         excess=values[1],
         error=abs(values[1] - values[0]),
         attention=1.0 - values[1],
+        attention_error=abs(values[1] - values[0]),
         method="closed optimum; laplace",
         rtol=rtol,
         message="the infimum is approached as k grows" if math.isinf(m) else "",
@@ -141,12 +143,13 @@ def _softmax(problem: Problem, rtol: float | None) -> Solution:
 
 def _affine(problem: Problem, rtol: float | None) -> Solution:
     centred = problem.activation.name == "linear-centred"
-    values = []
+    values, firsts = [], []
     for refine in (1.0, FINER):
         form = Quadratic(centred, problem.data, problem.length, refine)
         m = form.best()
         first, rest = form(m)
         values.append(max(rest, 0.0) / (rest + first**2))
+        firsts.append(first)
     return _row(
         problem,
         "erm",
@@ -154,6 +157,7 @@ def _affine(problem: Problem, rtol: float | None) -> Solution:
         excess=values[1],
         error=abs(values[1] - values[0]),
         attention=first,
+        attention_error=abs(firsts[1] - firsts[0]),
         method="closed optimum",
         rtol=rtol,
     )
@@ -194,8 +198,8 @@ def _least(excess: Callable[[float], float]) -> float:
     return float(found.x)
 
 
-def _best_offset(problem: Problem) -> tuple[Problem, float]:
-    """Minimum over (offset, m): scan the offset, then polish both together."""
+def _best_offset(problem: Problem) -> tuple[Problem, float, str]:
+    """Minimum over (offset, m), and what went wrong, if anything: scan the offset, then polish both together."""
     from scipy.optimize import minimize
 
     moments = _moments(replace(problem, activation=Erf()))
@@ -214,7 +218,8 @@ def _best_offset(problem: Problem) -> tuple[Problem, float]:
         method="Nelder-Mead",
         options={"xatol": 1e-8, "fatol": 1e-14, "maxiter": 2000, "initial_simplex": _simplex(starts[best])},
     )
-    return replace(problem, activation=Erf(offset=float(found.x[0]))), float(found.x[1])
+    message = "" if found.success else f"the search for the offset gave up: {found.message}"
+    return replace(problem, activation=Erf(offset=float(found.x[0]))), float(found.x[1]), message
 
 
 def _simplex(start: tuple[float, float]) -> np.ndarray:
@@ -228,6 +233,7 @@ def _from_moments(problem: Problem, m: float, rtol: float | None) -> Solution:
         return _at_infinity(problem, moments, rtol)
     first, rest = moments(m, FINER)
     value, coarse = _excess(moments, FINER)(m), _excess(moments)(m)
+    displaced = [moments(m)[0], moments(m + PLACE * (1.0 + abs(m)), FINER)[0]]
     return _row(
         problem,
         "erm",
@@ -235,6 +241,7 @@ def _from_moments(problem: Problem, m: float, rtol: float | None) -> Solution:
         excess=value,
         error=abs(value - coarse) + ROUND_OFF,
         attention=first,
+        attention_error=sum(abs(other - first) for other in displaced),
         method="bounded minimisation",
         rtol=rtol,
         slack=PLACE,
@@ -254,6 +261,7 @@ def _at_infinity(problem: Problem, moments: Elementwise | Normalised, rtol: floa
         excess=value,
         error=abs(value - last),
         attention=first,
+        attention_error=abs(first - found[-1][0]),
         method="extrapolation to long keys",
         rtol=rtol,
         message="the infimum is approached as k grows",
@@ -279,6 +287,7 @@ def _row(
     excess: float,
     error: float,
     attention: float,
+    attention_error: float,
     method: str,
     rtol: float | None,
     message: str = "",
@@ -288,7 +297,9 @@ def _row(
     risk = problem.noise**2 + excess
     error += ROUND_OFF * excess
     is_erm = estimator == "erm"
-    errors = {"test_risk": error}
+    errors = {"test_risk": error, "attention_relevant": attention_error + ROUND_OFF}
+    if is_erm:
+        errors |= {"train_loss": 0.5 * error, "objective": 0.5 * error}
     if math.isfinite(overlaps.m_k):
         for key, m in (("k", overlaps.m_k), ("v", overlaps.m_v)):
             errors |= {f"m_{key}": slack * (1.0 + abs(m)), f"q_{key}": 2.0 * slack * (1.0 + abs(m)) ** 2}

@@ -29,6 +29,7 @@ STRIDE = 0.25  # along the curve, in log conjugates
 MOST_POINTS = 4000
 NEAR_RECOVERY = math.log(1e-7)
 DIFFERENCE = 1e-5
+FINEST, COARSEST = 1e-7, 0.1  # brackets, relative to the threshold
 
 
 @dataclass(frozen=True)
@@ -178,8 +179,9 @@ def thresholds(
     number("tol", tol, minimum=0.0, strict=True)
     number("alpha-min", alpha_min, minimum=0.0, strict=True)
     number("alpha-max", alpha_max, minimum=0.0, strict=True)
-    if tol > 0.1:
-        raise InvalidProblem(f"tol = {tol:g} is too large; allowed: 0 < tol <= 0.1")
+    if not FINEST <= tol <= COARSEST:
+        fault = "small: the place of a fold is known to about 1e-8" if tol < FINEST else "large"
+        raise InvalidProblem(f"tol = {tol:g} is too {fault}; allowed: {FINEST:g} <= tol <= {COARSEST:g}")
     if alpha_max <= alpha_min:
         raise InvalidProblem(f"alpha-max = {alpha_max:g} is not above alpha-min = {alpha_min:g}; widen the range")
     search = _Search(problem, channel_for(problem, seed), tol)

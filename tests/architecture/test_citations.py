@@ -17,5 +17,7 @@ def test_cited_sections_exist():
             for found in re.findall(r"theory\.md\s+sections? ([\d, and]+)", text):
                 cited |= set(re.findall(r"\d+", found))
             cited_parts |= set(re.findall(r"theory-dynamics\.md\s+(?:part )?([A-Z])\b", text))
-    assert len(cited) > 5 and cited <= sections
-    assert cited_parts and cited_parts <= parts
+    assert len(cited) > 5
+    assert cited <= sections
+    assert cited_parts
+    assert cited_parts <= parts

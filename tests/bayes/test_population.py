@@ -222,3 +222,32 @@ def test_a_risk_below_the_smallest_float_needs_no_grid(length):
     edge = 4.0 * (math.log(law.support[-1]) - math.log(5e-324))
     assert misplaced_spiked(1.001 * edge, law) == misplaced_spiked(1e50, law) == 0.0
     assert misplaced_spiked(0.9 * edge, law) > 0.0
+
+
+def test_every_number_of_erf_attention_has_an_honest_error():
+    """The minimum over m to 20 digits by mpmath; E erf(m (s + x)) is closed."""
+    import mpmath
+
+    root, length = mpmath.sqrt(2), 3
+
+    def moments(m):
+        first = 1 + mpmath.erf(m * root / mpmath.sqrt(1 + 2 * m**2))
+        square = [
+            mpmath.quad(lambda x, s=s: mpmath.npdf(x) * (1 + mpmath.erf(m * (s + x))) ** 2, [-12, -4, 0, 4, 12])
+            for s in (root, 0)
+        ]
+        return first, square[0] + (length - 1) * square[1]
+
+    def risk(m):
+        first, square = moments(m)
+        return 1 - first**2 / square
+
+    found = erm_population(population(SpikedSLR(2.0), length, Erf()))
+    with mpmath.workdps(20):
+        best = mpmath.findroot(lambda m: mpmath.diff(risk, m), found.overlaps.m_k)
+        first, square = moments(best)
+        exact = {"m_k": best, "m_v": first / square, "attention_relevant": first, "test_risk": risk(best)}
+        exact |= {"train_loss": exact["test_risk"] / 2, "objective": exact["test_risk"] / 2}
+    row = found.to_row()
+    for name, value in exact.items():
+        assert abs(row[name] - float(value)) <= 2 * found.errors[name] + 1e-13, name

@@ -70,6 +70,10 @@ CASES = [
     (["derive", "--model", "max-slr", "-L", "0"], ["0", "L >= 1"]),
     (["derive", "--model", "max-slr", "--format", "html"], ["html", "text", "latex", "source"]),
     (["derive"], ["--model"]),
+    (["derive", "--model", "max-slr", "--estimator", "bayes", "--activation", "erf"], ["activation", "bayes", "erm"]),
+    (["thresholds", "--model", "max-slr", "--tol", "1e-30"], ["tol = 1e-30", "1e-07 <= tol <= 0.1"]),
+    (["thresholds", "--model", "max-slr", "--tol", "0"], ["tol = 0", "zero"]),
+    (["thresholds", "--model", "max-slr", "--tol", "1"], ["tol = 1", "1e-07 <= tol <= 0.1"]),
 ]
 
 
