@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from ..lowering import heads as lowering
+from .nodes import token_nodes
 from .problem import HeadsProblem
 
 _BLOCKS = 16
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -24,67 +30,139 @@ class Gradients:
     noise: np.ndarray
 
 
-class Averages:
+class Averages(ABC):
     """E over Z, theta of the risk at overlaps m, noise directions c and thresholds b (theory-dynamics.md A).
 
-    The fields are chi_hl = sum_f m_hf (zeta_fl + delta_l,1 theta_f) + sum_j c_hj xi_jl. Nodes are scrambled Sobol
-    points in the L (F + J) + dim(theta) dimensions, each used in four mirror images; two seeds give independent,
-    unbiased averages, so the spread over seeds measures the error. The gradients are those of the discretised risk
-    itself: a gradient flow on one set of nodes can only lower it.
+    The fields are chi_hl = sum_f m_hf (zeta_fl + delta_l,1 theta_f) + sum_j c_hj xi_jl. Nodes are random, scrambled Sobol
+    points or shifted grids, each used in mirror images; two seeds give independent averages, so the spread over seeds
+    measures the error. The gradients are those of the discretised risk itself: a gradient flow on one set of nodes can
+    only lower it.
 
     Parameters
     ----------
     problem : HeadsProblem
     samples : int
-        Number of nodes, a power of two.
+        Number of nodes, about; a power of two.
     rank : int
         Number J of noise directions, the largest rank of r = c c^T.
     seed : int
-        Seed of the scrambling.
+        Seed of the nodes.
     threads : int
         Threads over fixed blocks of nodes; the result does not depend on their number.
     """
 
     def __init__(self, problem: HeadsProblem, samples: int, rank: int, seed: int, threads: int = 1) -> None:
+        self.problem, self.samples, self.rank, self.threads = problem, samples, rank, threads
+        self._module = lowering.load(problem.activation)
+        count = self._make_nodes(seed)
+        edges = np.linspace(0, count, min(_BLOCKS, count) + 1).astype(int)
+        self._blocks = list(itertools.pairwise(edges))
+
+    @abstractmethod
+    def _make_nodes(self, seed: int) -> int:
+        """Make the nodes and return their number."""
+
+    @abstractmethod
+    def __call__(self, m: np.ndarray, c: np.ndarray, b: np.ndarray, *, noise: bool = False) -> Gradients:
+        """Averages at m (H, F), c (H, J), b (H,); `noise` also fills the last field."""
+
+    def _map(self, one: Callable[[int, int], T]) -> list[T]:
+        """`one` of every block (first, last), in order."""
+        if self.threads == 1:
+            return [one(*block) for block in self._blocks]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(lambda block: one(*block), self._blocks))
+
+
+class SeparateAverages(Averages):
+    """Of activations that normalise each head by itself: a node is a draw of all L tokens."""
+
+    def _make_nodes(self, seed: int) -> int:
         from scipy.special import ndtri
         from scipy.stats import qmc
 
-        self.problem, self.samples, self.rank, self.threads = problem, samples, rank, threads
-        signal, length = problem.signal, problem.length
-        gauss = length * (signal.features + rank)
-        sobol = qmc.Sobol(signal.uniforms + gauss, rng=np.random.default_rng(seed))
-        points = sobol.random(samples)
+        signal, length, samples = self.problem.signal, self.problem.length, self.samples
+        gauss = length * (signal.features + self.rank)
+        points = qmc.Sobol(signal.uniforms + gauss, rng=np.random.default_rng(seed)).random(samples)
         np.clip(points, 2.0**-40, 1 - 2.0**-40, out=points)  # a scrambled coordinate may round to 0
         self.theta = signal.transform(points[:, : signal.uniforms])
         normal = ndtri(points[:, signal.uniforms :]).reshape(samples, length, -1)
         self.zeta = np.ascontiguousarray(normal[:, :, : signal.features])
         self.xi = np.ascontiguousarray(normal[:, :, signal.features :])
-        self._module = lowering.load(problem.activation)
-        self._edges = np.linspace(0, samples, min(_BLOCKS, samples) + 1).astype(int)
+        return samples
 
     def __call__(self, m: np.ndarray, c: np.ndarray, b: np.ndarray, *, noise: bool = False) -> Gradients:
-        """Averages at m (H, F), c (H, J), b (H,); `noise` also fills the last field."""
         m, c, b = (np.ascontiguousarray(x, dtype=float) for x in (m, c, b))
-        blocks = range(len(self._edges) - 1)
+        weight, symmetric = self.problem.head_weight, self.problem.signal.symmetric
 
-        def one(block: int) -> tuple[float, list[np.ndarray]]:
-            sums = [np.zeros_like(m), np.zeros_like(c), np.zeros_like(b), np.zeros((len(b), len(b)))]
-            first, last = self._edges[block], self._edges[block + 1]
-            weight, symmetric = self.problem.head_weight, self.problem.signal.symmetric
-            risk = self._module.accumulate(
+        def one(first: int, last: int) -> tuple[float, list[np.ndarray]]:
+            sums = _zeros(m, c, b)
+            return self._module.accumulate(
                 self.zeta, self.xi, self.theta, first, last, m, c, b, weight, symmetric, noise, *sums
-            )
-            return risk, sums
+            ), sums
 
-        if self.threads > 1:
-            with ThreadPoolExecutor(self.threads) as pool:
-                parts = list(pool.map(one, blocks))
-        else:
-            parts = [one(block) for block in blocks]
+        parts = self._map(one)
         scale = 1.0 / (4 * self.samples)
-        g_m, g_c, g_b, lower = (sum(part[1][i] for part in parts) * scale for i in range(4))
-        full = lower + lower.T - np.diag(np.diag(lower))
-        return Gradients(sum(part[0] for part in parts) * scale, g_m, g_c, g_b, full)
+        return _gradients(sum(risk for risk, _ in parts) * scale, [sums for _, sums in parts], scale)
+
+
+class JointAverages(Averages):
+    """Of one normaliser over heads and tokens: a node is one token, whatever L is.
+
+    The average over the other tokens is done exactly, by an integral over log s (`replica.equations.heads_joint`).
+    """
+
+    def _make_nodes(self, seed: int) -> int:
+        self.x, self.xi, weights = token_nodes(self.problem.signal, self.samples, self.rank, seed)
+        self._images = 4 if self.problem.signal.symmetric else 2
+        self.weights = weights / self._images
+        return len(self.x)
+
+    def __call__(self, m: np.ndarray, c: np.ndarray, b: np.ndarray, *, noise: bool = False) -> Gradients:
+        m, c, b = (np.ascontiguousarray(x, dtype=float) for x in (m, c, b))
+        module, images = self._module, self._images
+        u = np.empty((images * len(self.x), len(b)))
+        total = np.empty(len(u))
+        top = max(self._map(lambda first, last: module.fields(self.x, self.xi, first, last, m, c, b, images, u)))
+        least = min(self._map(lambda first, last: module.weigh(u, images * first, images * last, top, total)))
+        # outside these ends of log s the integrand is below e^-23, or below exp(-e^4)
+        low = -23.0 - np.log(len(b))
+        size = int((4.0 - np.log(least) - low) / module.STEP) + 2
+        count = module.MOMENTS if noise else 3
+
+        def moments(first: int, last: int) -> np.ndarray:
+            sums = np.zeros((2, module.MOMENTS, size))
+            module.moments(total, self.weights, first, last, images, low, count, sums)
+            return sums
+
+        inf, other = sum(self._map(moments))
+        slope, square = np.zeros((2, module.MOMENTS, size)), np.zeros((2, module.MOMENTS, size))
+        risk = module.coefficients(self.problem.length - 1, inf, other, noise, slope, square)
+
+        def one(first: int, last: int) -> list[np.ndarray]:
+            sums = _zeros(m, c, b)
+            module.accumulate(
+                self.x, self.xi, self.weights, u, total, first, last, images, low, slope, square, noise, *sums
+            )
+            return sums
+
+        return _gradients(risk, self._map(one), 1.0)
+
+
+def build_averages(problem: HeadsProblem, samples: int, rank: int, seed: int, threads: int = 1) -> Averages:
+    """The averages of the problem's activation."""
+    kind = JointAverages if problem.activation == "bayes-softmax" else SeparateAverages
+    return kind(problem, samples, rank, seed, threads)
+
+
+def _gradients(risk: float, parts: list[list[np.ndarray]], scale: float) -> Gradients:
+    """Sums over blocks, in order, of the four gradients, to averages."""
+    m, c, b, lower = (sum(part[i] for part in parts) * scale for i in range(4))
+    return Gradients(risk, m, c, b, lower + lower.T - np.diag(np.diag(lower)))
+
+
+def _zeros(m: np.ndarray, c: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
+    return [np.zeros_like(m), np.zeros_like(c), np.zeros_like(b), np.zeros((len(b), len(b)))]
 
 
 def replicates(
@@ -92,7 +170,7 @@ def replicates(
 ) -> list[Averages]:
     """`count` independent sets of nodes."""
     seeds = np.random.SeedSequence(seed).generate_state(count)
-    return [Averages(problem, samples, rank, int(one), threads) for one in seeds]
+    return [build_averages(problem, samples, rank, int(one), threads) for one in seeds]
 
 
 def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InvalidProblem
 from ..models.checks import number
-from .averages import Averages, replicates
+from .averages import Averages, build_averages, replicates
 from .flow import State, square_root
 from .problem import HeadsProblem
 
@@ -46,7 +46,7 @@ def unspecialised(problem: HeadsProblem, samples: int = 4096, seed: int = 0) -> 
     from scipy.optimize import minimize
 
     heads, features = problem.heads, problem.signal.features
-    averages = Averages(problem, samples, 1, seed)
+    averages = build_averages(problem, samples, 1, seed)
     moving = problem.thresholds == "train"
 
     def unpack(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

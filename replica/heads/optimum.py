@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import InvalidProblem
-from .averages import Averages, mean_and_error, replicates
+from .averages import Averages, build_averages, mean_and_error, replicates
 from .flow import State, check_power
 from .problem import HeadsProblem
 from .signals import Discrete
@@ -69,7 +69,7 @@ def optimum(
     if starts < _KEPT:
         raise InvalidProblem(f"starts = {starts} cannot be compared; allowed: starts >= {_KEPT}")
     rng = np.random.default_rng([seed, 1])
-    screen = Averages(problem, max(samples // 4, 16), _RANK, seed)
+    screen = build_averages(problem, max(samples // 4, 16), _RANK, seed)
     placed = (*_placed(problem), np.zeros((problem.heads, _RANK)))
     screened = []
     for index in range(starts):
@@ -78,7 +78,7 @@ def optimum(
         if progress is not None:
             progress((index + 1) / (starts + 8 * _KEPT))
     kept = [screened[0], *sorted(screened[1:], key=lambda result: result[0])[: _KEPT - 1]]
-    nodes = Averages(problem, samples, _RANK, seed + 1)
+    nodes = build_averages(problem, samples, _RANK, seed + 1)
     refined = []
     for index, (_, *start) in enumerate(kept):
         refined.append(descend(nodes, *start, iterations=300))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .averages import Averages
+from .averages import build_averages
 from .flow import square_root
 from .optimum import Optimum, choosing_risk, descend, fresh_risk, with_heads
 from .problem import HeadsProblem
@@ -37,7 +37,7 @@ def prune(
         m, b, c = _without_least(problem, m, b, c, samples, seed)
         left = with_heads(problem, problem.heads - removed)
         if retrain:
-            _, *trained = descend(Averages(left, samples, c.shape[1], seed + 1), m, b, c, iterations=300)
+            _, *trained = descend(build_averages(left, samples, c.shape[1], seed + 1), m, b, c, iterations=300)
             # training can fit its nodes where few of them decide the risk: it must gain on others too
             m, b, c = min((m, b, c), tuple(trained), key=lambda state: choosing_risk(left, *state, samples, seed))
         rows.append(_row(left, removed, m, b, c, samples, seed, retrain))
@@ -55,7 +55,7 @@ def _direction(r: np.ndarray) -> np.ndarray:
 
 def _without_least(problem: HeadsProblem, m: np.ndarray, b: np.ndarray, c: np.ndarray, samples: int, seed: int):
     left = with_heads(problem, len(b) - 1)
-    nodes = Averages(left, samples, c.shape[1], seed + 1)
+    nodes = build_averages(left, samples, c.shape[1], seed + 1)
     candidates = [tuple(np.delete(part, h, axis=0) for part in (m, b, c)) for h in range(len(b))]
     risks = [nodes(one_m, one_c, one_b).risk for one_m, one_b, one_c in candidates]
     return candidates[int(np.argmin(risks))]

@@ -1,6 +1,6 @@
 """Averages over tokens and signals of the risk of several heads and of its gradients.
 
-Part of the generated module of an activation, which defines FLOOR, JOINT, `entry`, `normaliser` and `slope`.
+Part of the generated module of an activation, which defines FLOOR, `entry`, `normaliser` and `slope`.
 """
 
 import numpy as np
@@ -11,31 +11,17 @@ from numba import njit
 def attend(chi, b, shares):
     """Fill shares[h, l] = sigma_hl."""
     heads, length = chi.shape
-    top = 0.0
-    total = 0.0
-    if JOINT:
-        top = chi[0, 0] - b[0]
-        for h in range(heads):
-            for l in range(length):
-                top = max(top, chi[h, l] - b[h])
     for h in range(heads):
-        if not JOINT:
-            top = 0.0 if FLOOR else chi[h, 0] - b[h]
-            for l in range(length):
-                top = max(top, chi[h, l] - b[h])
-            total = 0.0
+        top = 0.0 if FLOOR else chi[h, 0] - b[h]
+        for l in range(length):
+            top = max(top, chi[h, l] - b[h])
+        total = 0.0
         for l in range(length):
             shares[h, l] = entry(chi[h, l], b[h], top)
             total += shares[h, l]
-        if not JOINT:
-            size = normaliser(total, top)
-            for l in range(length):
-                shares[h, l] /= size
-    if JOINT:
         size = normaliser(total, top)
-        for h in range(heads):
-            for l in range(length):
-                shares[h, l] /= size
+        for l in range(length):
+            shares[h, l] /= size
 
 
 @njit(nogil=True)
@@ -44,21 +30,16 @@ def gradient(chi, b, weight, shares, errors, rho):
     heads, length = chi.shape
     attend(chi, b, shares)
     risk = 0.0
-    joint_sum = 0.0
     for l in range(length):
         attention = 0.0
         for h in range(heads):
             attention += shares[h, l]
         errors[l] = weight * attention - (1.0 if l == 0 else 0.0)
         risk += errors[l] * errors[l]
-        joint_sum += errors[l] * attention
     for h in range(heads):
         error_share = 0.0
-        if JOINT:
-            error_share = joint_sum
-        else:
-            for l in range(length):
-                error_share += errors[l] * shares[h, l]
+        for l in range(length):
+            error_share += errors[l] * shares[h, l]
         for l in range(length):
             rho[h, l] = slope(shares[h, l], errors[l], error_share, weight)
     return risk

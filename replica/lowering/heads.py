@@ -14,6 +14,18 @@ def load(activation: str) -> ModuleType:
 
 def source(activation: str) -> str:
     """Text of the generated module."""
+    head = [
+        f'"""Generated from sympy: {activation} over heads and tokens."""\n',
+        "import math\n",
+        "import numpy as np",
+        "from numba import njit\n",
+    ]
+    if activation == "bayes-softmax":
+        return "\n".join([*head, "\n", *_joint(), cache.kernel_text("heads_joint")])
+    return "\n".join([*head, *_separate(activation), cache.kernel_text("heads")])
+
+
+def _separate(activation: str) -> list[str]:
     from ..equations import heads
     from .printer import assignments, function
 
@@ -23,16 +35,34 @@ def source(activation: str) -> str:
         "normaliser": ["total", "shift"],
         "slope": ["share", "error", "error_share", "weight"],
     }
+    return [
+        f"FLOOR = {built.floor}\n\n",
+        *(
+            function(name, names, assignments({"value": getattr(built, name)}, "t"), ["value"])
+            for name, names in arguments.items()
+        ),
+    ]
+
+
+def _joint() -> list[str]:
+    import sympy
+
+    from ..equations import heads, heads_joint
+    from .printer import assignments, function
+
+    def indexed(expression: sympy.Expr) -> sympy.Expr:
+        names = {"inf": heads_joint.inf, "noise": heads_joint.noise, "power": heads_joint.power}
+        return expression.subs(
+            {symbol: sympy.IndexedBase(name)[j] for name, symbols in names.items() for j, symbol in enumerate(symbols)}
+        )
+
+    arguments = ["n", "inf", "noise", "power"]
     parts = [
-        f'"""Generated from sympy: {activation} over heads and tokens."""\n',
-        "import math\n",
-        "import numpy as np",
-        "from numba import njit\n",
-        f"FLOOR = {built.floor}",
-        f"JOINT = {built.joint}\n\n",
+        function("entry", ["chi", "threshold", "shift"], assignments({"value": heads.entry()}, "t"), ["value"]),
+        function("density", arguments, assignments({"value": indexed(heads_joint.density())}, "t"), ["value"]),
     ]
-    parts += [
-        function(name, names, assignments({"value": getattr(built, name)}, "t"), ["value"])
-        for name, names in arguments.items()
-    ]
-    return "\n".join([*parts, cache.kernel_text("heads")])
+    for name, polynomials in (("slope", heads_joint.slopes()), ("square", heads_joint.squares())):
+        for kind, polynomial in zip(("inf", "noise"), polynomials, strict=True):
+            outputs = {f"out[{j}]": indexed(coefficient) for j, coefficient in enumerate(polynomial)}
+            parts.append(function(f"{name}_{kind}", [*arguments, "out"], assignments(outputs, "t"), []))
+    return parts

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from replica.heads.averages import Averages
+from replica.heads.averages import build_averages
 from replica.heads.flow import integrate, random_start
 from replica.heads.problem import HeadsProblem
 from replica.heads.signals import flipped
@@ -32,7 +32,7 @@ def test_ten_thousand_steps_of_sgd(benchmark):
 def test_cost_of_heads_and_tokens(benchmark, heads, length):
     """One average at a fixed number of noise directions: doubling heads or tokens should double the time."""
     problem = HeadsProblem(flipped(6.0, 2), "softmax-1", heads, length)
-    averages = Averages(problem, 64, 2, seed=0)
+    averages = build_averages(problem, 64, 2, seed=0)
     rng = np.random.default_rng(0)
     point = (rng.standard_normal((heads, 2)), rng.standard_normal((heads, 2)), np.zeros(heads))
     averages(*point)

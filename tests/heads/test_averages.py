@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import sympy
 
-from replica.heads.averages import Averages
+from replica.heads.averages import build_averages, mean_and_error, replicates
 from replica.heads.problem import ACTIVATIONS, HeadsProblem
 from replica.heads.signals import Gaussian, flipped, onehot
 from replica.lowering import heads as lowering
 
 H, L = 2, 3
+SEPARATE = ("softmax", "softmax-1")
 
 
 def _explicit(activation, weight):
@@ -17,17 +18,14 @@ def _explicit(activation, weight):
     chi = [[sympy.Symbol(f"chi_{h}_{l}") for l in range(L)] for h in range(H)]
     b = [sympy.Symbol(f"b_{h}") for h in range(H)]
     u = [[sympy.exp(chi[h][l] - b[h]) for l in range(L)] for h in range(H)]
-    if activation == "bayes-softmax":
-        sizes = [sum(sum(row) for row in u)] * H
-    else:
-        sizes = [sum(row) + int(activation == "softmax-1") for row in u]
+    sizes = [sum(row) + int(activation == "softmax-1") for row in u]
     s = [weight * sum(u[h][l] / sizes[h] for h in range(H)) for l in range(L)]
     rho = sum((s[l] - int(l == 0)) ** 2 for l in range(L)) / 2
     fields = [x for row in chi for x in row]
     return sympy.lambdify([fields, b], [rho, *(rho.diff(x) for x in fields), *(rho.diff(x) for x in b)], cse=True)
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", SEPARATE)
 def test_generated_gradient_is_that_of_the_written_out_loss(activation):
     weight = 0.5 if activation == "softmax" else 1.0
     exact = _explicit(activation, weight)
@@ -44,7 +42,7 @@ def test_generated_gradient_is_that_of_the_written_out_loss(activation):
             assert np.allclose(-rho.sum(axis=1), values[1 + H * L :], atol=1e-12)
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", SEPARATE)
 def test_extreme_fields_stay_finite(activation):
     module = lowering.load(activation)
     chi = np.array([[800.0, -800.0, 0.0], [-900.0, -900.0, -900.0]])
@@ -58,7 +56,7 @@ def test_extreme_fields_stay_finite(activation):
 @pytest.mark.parametrize("signal", [flipped(5.0, 2), onehot(3.0, 2)], ids=["symmetric", "biased"])
 def test_gradients_are_derivatives_of_the_discretised_risk(activation, signal):
     problem = HeadsProblem(signal, activation, 3, 4)
-    averages = Averages(problem, 64, 2, seed=3)
+    averages = build_averages(problem, 64, 2, seed=3)
     rng = np.random.default_rng(5)
     point = {"m": rng.normal(size=(3, 2)), "c": rng.normal(size=(3, 2)), "b": rng.normal(size=3)}
     if activation == "softmax":
@@ -76,7 +74,7 @@ def test_gradients_are_derivatives_of_the_discretised_risk(activation, signal):
 
 def test_noise_matrix_is_the_mean_of_outer_products():
     problem = HeadsProblem(Gaussian((3.0,)), "softmax-1", 2, 3)
-    averages = Averages(problem, 32, 1, seed=0)
+    averages = build_averages(problem, 32, 1, seed=0)
     m, c, b = np.array([[1.0], [-0.5]]), np.array([[0.3], [0.7]]), np.array([0.2, 1.0])
     total, risk = np.zeros((2, 2)), 0.0
     exact = _numpy_rho(b)
@@ -103,10 +101,48 @@ def _numpy_rho(b):
     return rho
 
 
+def test_extreme_fields_of_a_joint_normaliser_stay_finite():
+    averages = build_averages(HeadsProblem(flipped(5.0, 2), "bayes-softmax", 2, 3), 64, 1, seed=0)
+    found = averages(
+        np.array([[90.0, 0.0], [0.0, -90.0]]), np.full((2, 1), 20.0), np.array([300.0, -300.0]), noise=True
+    )
+    assert 0 <= found.risk <= 2
+    assert all(np.isfinite(part).all() for part in (found.m, found.c, found.b, found.noise))
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+@pytest.mark.parametrize("signal", [flipped(4.0, 2), onehot(3.0), Gaussian((4.0, 2.0, 1.0), (0.5, 0.0, 0.0))])
+def test_joint_normaliser_against_sampled_tokens(signal, length):
+    """The single-token averages, integrated over log s, are those of the attention over all tokens together."""
+    rng = np.random.default_rng(0)
+    count, heads, rank = 40000, 3, 2
+    m, c = rng.normal(size=(heads, signal.features)), 0.4 * rng.normal(size=(heads, rank))
+    b = rng.normal(size=heads)
+    stars, xi = rng.normal(size=(count, length, signal.features)), rng.normal(size=(count, length, rank))
+    stars[:, 0] += signal.sample(rng, count)
+    u = np.exp(np.einsum("hf,nlf->nhl", m, stars) + np.einsum("hj,nlj->nhl", c, xi) - b[:, None])
+    shares = u / u.sum(axis=(1, 2), keepdims=True)
+    errors = shares.sum(axis=1) - np.eye(length)[0]
+    rho = shares * (errors - (shares.sum(axis=1) * errors).sum(axis=1, keepdims=True))[:, None]
+    sampled = {
+        "risk": (errors**2).sum(axis=1),
+        "m": np.einsum("nhl,nlf->nhf", rho, stars),
+        "c": np.einsum("nhl,nlj->nhj", rho, xi),
+        "b": -rho.sum(axis=2),
+        "noise": np.einsum("nhl,nkl->nhk", rho, rho),
+    }
+    sets = [one(m, c, b, noise=True) for one in replicates(HeadsProblem(signal, "bayes-softmax", heads, length),
+                                                           512, rank, 1, 6)]  # fmt: skip
+    for name, values in sampled.items():
+        mean, error = mean_and_error(np.array([getattr(one, name) for one in sets]))
+        deviation = np.sqrt((error / 2) ** 2 + values.var(axis=0) / count)
+        assert np.all(np.abs(mean - values.mean(axis=0)) < 4.5 * deviation), name
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_unspecialised_point_is_fixed_to_the_last_bit(activation):
     problem = HeadsProblem(flipped(6.0, 2), activation, 3, 4)
-    found = Averages(problem, 32, 3, seed=0)(np.zeros((3, 2)), 0.3 * np.eye(3), np.zeros(3))
+    found = build_averages(problem, 32, 3, seed=0)(np.zeros((3, 2)), 0.3 * np.eye(3), np.zeros(3))
     assert np.abs(found.m).max() < 1e-17
     assert np.abs(found.c).max() > 1e-3
 
@@ -114,6 +150,6 @@ def test_unspecialised_point_is_fixed_to_the_last_bit(activation):
 def test_result_does_not_depend_on_threads():
     problem = HeadsProblem(Gaussian((3.0,)), "bayes-softmax", 2, 3)
     point = (np.array([[1.0], [-0.5]]), np.eye(2), np.zeros(2))
-    one, four = (Averages(problem, 64, 2, seed=0, threads=threads)(*point) for threads in (1, 4))
+    one, four = (build_averages(problem, 64, 2, seed=0, threads=threads)(*point) for threads in (1, 4))
     assert one.risk == four.risk
     assert np.array_equal(one.m, four.m)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from replica.errors import InvalidProblem
-from replica.heads.averages import Averages
+from replica.heads.averages import build_averages
 from replica.heads.bayes import bayes_risk
 from replica.heads.optimum import descend, fresh_risk, optimum
 from replica.heads.problem import HeadsProblem
@@ -55,7 +55,7 @@ def test_bayes_softmax_is_bayes_with_a_head_at_each_point(signal):
     assert abs(risk - bayes) < 1e-4
     assert abs(risk - bayes) < 2 * (error + bayes_error)
     # and no gradient is left there
-    averages = Averages(problem, 8192, 1, 0)
+    averages = build_averages(problem, 8192, 1, 0)
     left = averages(points, np.zeros((len(points), 1)), b)
     assert np.abs(left.m).max() < 1e-3
     assert np.abs(left.b).max() < 1e-3
@@ -63,7 +63,7 @@ def test_bayes_softmax_is_bayes_with_a_head_at_each_point(signal):
 
 def test_the_search_ends_where_nothing_is_left_to_gain():
     problem = HeadsProblem(flipped(6.0), "softmax", 2, 3)
-    averages = Averages(problem, 256, 1, 0)
+    averages = build_averages(problem, 256, 1, 0)
     risk, m, b, c = descend(averages, np.array([[1.0], [-0.5]]), np.zeros(2), np.full((2, 1), 0.3), 300)
     rng = np.random.default_rng(0)
     for _ in range(20):
