@@ -1,8 +1,8 @@
 """The multi-head activations as sympy expressions and the gradient of the loss they give (theory-dynamics.md A).
 
 Every activation is an entry u = exp(chi - b), a normaliser Z = kappa + sum_l u over the tokens of a head, and a share
-sigma = u/Z. With the loss rho = 1/2 sum_l e_l^2, e_l = w sum_h sigma_hl - delta_l,eps, the derivative with respect to one
-field is
+sigma = u/Z. With the loss rho = 1/2 sum_l e_l^2, e_l = w sum_h sigma_hl - delta_l,eps, the derivative with respect to
+one field is
 
     d rho/d chi = w [e d sigma/d chi + sum_{other tokens} e' d sigma'/d chi],
 

@@ -1,12 +1,12 @@
 """The risk of one normaliser over all heads and tokens, reduced to averages over a single token (bayes-softmax).
 
-With u_hl = exp(chi_hl - b_h), w_l = sum_h u_hl and W = sum_l w_l the attention is s_l = w_l/W, and every average that the
-flow needs is a sum of monomials u^a w^b W^-k of degree zero. Tokens are independent given that one is informative, so
+With u_hl = exp(chi_hl - b_h), w_l = sum_h u_hl and W = sum_l w_l the attention is s_l = w_l/W, and every average that
+the flow needs is a sum of monomials u^a w^b W^-k of degree zero. Tokens are independent given that one is informative, so
 
     W^-k = int_0^inf s^{k-1} exp(-s W) ds/(k-1)!
 
-turns each into one integral over log s of products of single-token averages (theory-dynamics.md A; the integral is that of
-E p_eps). All the powers of s are absorbed in x = s w, s u. Written with
+turns each into one integral over log s of products of single-token averages (theory-dynamics.md A; the integral is that
+of E p_eps). All the powers of s are absorbed in x = s w, s u. Written with
 
     inf_j = E_1 x^j e^{-x}  (informative token),   noise_j = E_0 x^j e^{-x}  (another token),   power_k = noise_0^{n-k},
 
@@ -46,7 +46,7 @@ def slopes() -> tuple[list[sympy.Expr], list[sympy.Expr]]:
 
 
 def squares() -> tuple[list[sympy.Expr], list[sympy.Expr]]:
-    """Polynomials p(x), as coefficients, with E sum_l rho_hl rho_kl = E_1 y_h y_k p_1(x) e^{-x} + E_0 y_h y_k p_0(x) e^{-x}.
+    """Polynomials p(x), as coefficients: E sum_l rho_hl rho_kl = E_1 y_h y_k p_1(x) e^{-x} + E_0 y_h y_k p_0(x) e^{-x}.
 
     y_h = s u_h; rho_hl = u_hl/W (e_l - sum_l' s_l' e_l') with e = s - delta, sum_l' s_l' e_l' = sum_l' s_l'^2 - s_1.
     """

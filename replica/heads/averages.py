@@ -33,10 +33,10 @@ class Gradients:
 class Averages(ABC):
     """E over Z, theta of the risk at overlaps m, noise directions c and thresholds b (theory-dynamics.md A).
 
-    The fields are chi_hl = sum_f m_hf (zeta_fl + delta_l,1 theta_f) + sum_j c_hj xi_jl. Nodes are random, scrambled Sobol
-    points or shifted grids, each used in mirror images; two seeds give independent averages, so the spread over seeds
-    measures the error. The gradients are those of the discretised risk itself: a gradient flow on one set of nodes can
-    only lower it.
+    The fields are chi_hl = sum_f m_hf (zeta_fl + delta_l,1 theta_f) + sum_j c_hj xi_jl. Nodes are random, scrambled
+    Sobol points or shifted grids, each used in mirror images; two seeds give independent averages, so the spread over
+    seeds measures the error. The gradients are those of the discretised risk itself: a gradient flow on one set of
+    nodes can only lower it.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ _REACH = 7.5  # standard deviations; exp(-7.5^2/2) < 1e-12
 def token_nodes(signal: Signal, samples: int, rank: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """About `samples` nodes x (N, F), xi (N, J), and weights (2, N): informative token, other token; each sums to 1.
 
-    Up to two features x is on a grid with a random shift, whose trapezoidal sums converge geometrically; with more it is
-    a scrambled Sobol sequence, half of it drawn from each law. xi is a scrambled Sobol sequence.
+    Up to two features x is on a grid with a random shift, whose trapezoidal sums converge geometrically; with more it
+    is a scrambled Sobol sequence, half of it drawn from each law. xi is a scrambled Sobol sequence.
     """
     rng = np.random.default_rng(seed)
     if signal.features <= _GRID:

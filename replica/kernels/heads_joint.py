@@ -1,8 +1,8 @@
 """Averages of the risk of heads that share one normaliser, by single-token averages on a grid in log s.
 
 Part of a generated module, which defines `entry`, `density`, `slope_inf`, `slope_noise`, `square_inf`, `square_noise`.
-A node, x = (chi*_f) and xi with a weight as informative and one as another token, stands for its mirror images xi -> -xi
-and, where the law of theta is symmetric, x -> -x, so that odd averages vanish exactly.
+A node, x = (chi*_f) and xi with a weight as informative and one as another token, stands for its mirror images
+xi -> -xi and, where the law of theta is symmetric, x -> -x, so that odd averages vanish exactly.
 """
 
 import math
