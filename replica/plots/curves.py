@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _STABLE, _UNRESOLVED, _BROKEN = 0, 1, 2
 _STYLES = {_STABLE: "-", _UNRESOLVED: ":", _BROKEN: "--"}
 _NOTES = {_UNRESOLVED: "replica symmetry unresolved", _BROKEN: "replica symmetry broken"}
-_WIDTHS = {False: 1.4, True: 3.0}  # the Bayes-optimal line is seen below one that reaches it
+_WIDTHS = {False: 1.3, True: 2.6}  # the Bayes-optimal line is seen below one that reaches it
 _MARKERS = "os^Dvp<>"
 
 
@@ -76,8 +76,8 @@ def _colours(table: pandas.DataFrame, layout: Layout) -> dict[Any, Any]:
     values = sorted(table[layout.hue].dropna().unique())
     if layout.hue == ESTIMATE:
         return labels.colours(values)
-    ramp = mpl.colormaps["cividis"]
-    return {value: ramp(0.8 * index / max(len(values) - 1, 1)) for index, value in enumerate(values)}
+    ramp = mpl.colormaps["viridis"]
+    return {value: ramp(0.85 * index / max(len(values) - 1, 1)) for index, value in enumerate(values)}
 
 
 def _lines(rows: pandas.DataFrame, layout: Layout) -> list[tuple[tuple[Any, bool], pandas.DataFrame]]:

@@ -81,18 +81,21 @@ def _transitions(
     thresholds: pandas.DataFrame | None,
     edges: list[Any],
 ) -> set[str]:
+    from matplotlib.patheffects import Normal, Stroke
+
     if "alpha" not in (layout.x, layout.y):
         return set()
     other = layout.y if layout.x == "alpha" else layout.x
     table = panels.matching(thresholds, {**found.fixed, **place}, free=other)
     if table is None:
         return set()
+    cased = {"path_effects": [Stroke(linewidth=3.0, foreground="white"), Normal()]}  # seen on every colour
     if other not in table:  # a penalty: the Bayes-optimal estimator does not know it
         lines = axes.axvline if layout.x == "alpha" else axes.axhline
         for kind, value in zip(table["kind"], table["value"], strict=True):
-            lines(value, linewidth=1.4, **panels.TRANSITIONS[kind][0])
+            lines(value, linewidth=1.4, **panels.TRANSITIONS[kind][0], **cased)
     else:
-        panels.mark_thresholds(axes, table, layout.x, layout.y)
+        panels.mark_thresholds(axes, table, layout.x, layout.y, **cased)
     axes.set(xlim=(edges[0][0], edges[0][-1]), ylim=(edges[1][0], edges[1][-1]))
     return set(table["kind"])
 

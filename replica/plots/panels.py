@@ -31,7 +31,7 @@ def grid(
     from matplotlib.figure import Figure
 
     if columns is None or columns < 2:
-        columns = count if count <= 4 else math.ceil(math.sqrt(count))
+        columns = count if count <= 3 else math.ceil(math.sqrt(count))
     rows = math.ceil(count / columns)
     figure = Figure(figsize=(width * columns, height * rows + (0.5 if count > 1 else 0.0)), layout="constrained")
     axes = list(figure.subplots(rows, columns, sharex=share, sharey=share, squeeze=False).ravel())
@@ -171,7 +171,7 @@ def matching(thresholds: pandas.DataFrame | None, place: dict[str, Any], free: s
     return None if table.empty else table
 
 
-def mark_thresholds(axes: Axes, table: pandas.DataFrame, x: str, y: str) -> None:
+def mark_thresholds(axes: Axes, table: pandas.DataFrame, x: str, y: str, **style: Any) -> None:
     """Lines of transitions: at alpha = value along x, or over the plane of alpha and another parameter."""
     for kind, (line, _) in TRANSITIONS.items():
         rows = table[table["kind"] == kind]
@@ -182,7 +182,7 @@ def mark_thresholds(axes: Axes, table: pandas.DataFrame, x: str, y: str) -> None
             other = y if x == "alpha" else x
             rows = rows.sort_values(other)
             pair = rows["value"].astype(float), rows[other].astype(float)
-            axes.plot(*(pair if x == "alpha" else pair[::-1]), linewidth=1.4, zorder=4, **line)
+            axes.plot(*(pair if x == "alpha" else pair[::-1]), linewidth=1.4, zorder=4, **line, **style)
 
 
 def threshold_handles(kinds: set[str]) -> list[Any]:

@@ -13,6 +13,7 @@ pytest.importorskip("pandas")
 
 import replica
 from replica.analysis.thresholds import thresholds
+from replica.errors import InvalidProblem
 from replica.schema import NAMES
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +55,68 @@ def test_every_picture_is_drawn_from_its_tables(make, tmp_path, monkeypatch):
         assert (tmp_path / f"{name}.png").stat().st_size > 20_000
 
 
-@pytest.mark.parametrize("name", ["population_nu", "population_length", "learning_curves"])
+def test_unknown_pictures_are_refused(make, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["make.py", "blue"])
+    with pytest.raises(SystemExit) as stop:
+        make.main()
+    assert stop.value.code == 2
+    assert "'blue' is unknown; known: population_nu" in capsys.readouterr().err
+
+
+def test_a_table_that_was_cut_off_goes_on_where_it_was(make, tmp_path, monkeypatch):
+    done = []
+
+    def work(alpha):
+        if alpha == 3 and len(done) < 3:
+            raise KeyboardInterrupt
+        done.append(alpha)
+        return [dict.fromkeys(make.NAMES) | {"alpha": alpha, "nu": math.inf}]
+
+    points = [{"alpha": alpha} for alpha in (1, 2, 3, 4)]
+    monkeypatch.setattr(make, "HERE", tmp_path)
+    monkeypatch.setattr(make, "TABLES", {"mine": make.Table(lambda: points, work)})
+    (tmp_path / "mine.csv").write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        make.recompute("mine")
+    assert (tmp_path / "mine.csv").read_text() == "old"
+    done.append("again")
+    make.recompute("mine")
+    assert done == [1, 2, "again", 3, 4]
+    assert list(tmp_path.iterdir()) == [tmp_path / "mine.csv"]
+    found = replica.read_csv(tmp_path / "mine.csv")
+    assert list(found["alpha"]) == [1, 2, 3, 4]
+    assert (found["nu"] == math.inf).all()
+
+
+def test_a_table_cut_off_is_not_mixed_with_other_points(make, tmp_path, monkeypatch):
+    def work(alpha):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(make, "HERE", tmp_path)
+    for alpha, error in ((1, KeyboardInterrupt), (2, InvalidProblem)):
+        monkeypatch.setattr(make, "TABLES", {"mine": make.Table(lambda alpha=alpha: [{"alpha": alpha}], work)})
+        with pytest.raises(error):
+            make.recompute("mine")
+
+
+def test_minima_scatter_where_replica_symmetry_breaks():
+    """Verdicts of the theory next to eight starts of L-BFGS on the same data sets."""
+    found = table("stability_minima")
+    assert set(found["status"]) == {"converged"}
+    share = (found["distance_k"] / found["q_k"]).groupby([found["alpha"], found["reg_k"]]).mean()
+    minima = found.groupby(["alpha", "reg_k"])["minima"].mean()
+    grid = table("stability_line").query("kind == 'grid'")
+    stable = grid[grid["rs_stable"].fillna(False)].groupby("alpha")["reg_k"].min()
+    assert list(minima[2.0][[0.1, 0.2]]) == list(minima[4.0][[0.1, 0.2]]) == [1, 1]
+    for alpha in (1.0, 2.0, 4.0, 8.0):
+        assert (minima[alpha][[0.005, 0.01]] > 3).all()
+        assert share[alpha].is_monotonic_decreasing or share[alpha][0.005] > 10 * share[alpha][0.1]
+        above = share[alpha][share[alpha].index >= stable.get(alpha, math.inf)]
+        assert (above < 0.01).all()  # as the verdict promises
+        assert (share[alpha][[0.005, 0.01, 0.02]] > 0.01).all()
+
+
+@pytest.mark.parametrize("name", ["population_nu", "population_length", "learning_curves", "stability_minima"])
 def test_tables_have_columns_of_the_schema_and_converged_rows(make, name):
     found = table(name)
     # the schema may have grown since, but means the same
