@@ -12,7 +12,7 @@ from replica.errors import InvalidProblem
 
 @click.command()
 @click.argument("files", metavar="FILE.csv...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--x", metavar="COLUMN", help="Horizontal axis.  [default: the first of alpha, nu, ... that varies]")
+@click.option("--x", metavar="COLUMN", help="Horizontal axis.  [default: alpha, or what has most values]")
 @click.option("--y", metavar="COLUMN", help="A computed number; a parameter makes a map.  [default: test_risk]")
 @click.option(
     "--hue", metavar="COLUMN", help="What colour shows; a computed number makes a map.  [default: what else varies]"
@@ -22,7 +22,7 @@ from replica.errors import InvalidProblem
 def plot(
     files: tuple[Path, ...], x: str | None, y: str | None, hue: str | None, where: tuple[str, ...], output: Path | None
 ) -> None:
-    """Draw tables of replica solve, sweep, erm, amp, thresholds, stability, flow or heads in one figure.
+    """Draw tables of replica solve, sweep, erm, amp, check, thresholds, stability, flow or heads in one figure.
 
     Curves: predictions as lines with error bands, dashed where replica symmetry is broken, dotted where that is
     unresolved, experiments as markers. A second parameter with many values makes a heat map. Transitions of replica

@@ -156,7 +156,7 @@ TABLES = {
 # picture: its tables, and options of `replica plot`
 PICTURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "population_nu": (("population_nu",), {}),
-    "population_length": (("population_length",), {"x": "length"}),
+    "population_length": (("population_length",), {}),
     "learning_curves": (("learning_curves", "learning_curves_lbfgs"), {}),
     "phase_diagram": (("phase_diagram",), {}),
     "stability": (("stability_line", "stability_minima"), {}),

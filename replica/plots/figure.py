@@ -25,6 +25,7 @@ STYLE = {
     "legend.frameon": False,
     "savefig.dpi": 200,
     "svg.hashsalt": "replica",
+    "pdf.fonttype": 42,  # TrueType, which journals ask for
 }
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MOST_HUES = 8  # more values of a second parameter than lines can show make a map
 MOST_PANELS = 12
+MANY = 5  # values of alpha that make it the horizontal axis whatever else varies
 RISK = "test_risk"
 
 
@@ -44,7 +45,8 @@ def choose(
 ) -> tuple[Curves, Layout]:
     """Rows and columns of a figure; what is not given is chosen from what varies.
 
-    x is the first of alpha, nu, noise, length, penalties that varies. A second parameter is shown by colour if there is
+    x is alpha if it has 5 values or more, else what has most values of alpha, nu, noise, length, penalties. A second
+    parameter is shown by colour if there is
     one estimator, in panels if there are several, and as the other axis of a map if it has more than 8 values.
 
     Raises
@@ -60,7 +62,7 @@ def choose(
     if not axes:
         raise InvalidProblem("no parameter varies in the table; a curve needs at least two values of alpha, nu, ...")
     _known("x", x, axes)
-    x = axes[0] if x is None else x
+    x = _horizontal(table, axes) if x is None else x
     others = [name for name in found.varying if name != x]
     types = [name for name in table[ESTIMATE].unique() if name != BAYES]
     if y is not None and y not in computed:
@@ -89,6 +91,11 @@ def _map_layout(
         panels.append(ESTIMATE)
     _check_panels(table, panels)
     return Layout(x, y, shown, tuple(panels), True)
+
+
+def _horizontal(table: pandas.DataFrame, axes: list[str]) -> str:
+    count = table[axes].nunique()
+    return "alpha" if count.get("alpha", 0) >= MANY else max(axes, key=count.__getitem__)
 
 
 def _numeric(table: pandas.DataFrame, name: str) -> bool:

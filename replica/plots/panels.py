@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LEAST_SPREAD = 4.0  # ratio of the largest to the smallest value from which an axis can be logarithmic
 # kind of transition: its line, its name
 TRANSITIONS = {
     "information-theoretic": ({"color": "black", "linestyle": "-"}, "information-theoretic"),
@@ -105,13 +106,13 @@ def _rank(cell: Any) -> tuple[float, str]:
         return math.inf, str(cell)
 
 
-def scale(values: Any, spread: float = 10.0) -> str:
+def scale(values: Any) -> str:
     """ "log" for positive values that are more even in equal ratios than in equal steps, and spread enough."""
     import numpy as np
 
     found = np.unique(np.asarray(values, float))
     found = found[np.isfinite(found)]
-    if len(found) < 3 or found[0] <= 0.0 or found[-1] < spread * found[0]:
+    if len(found) < 3 or found[0] <= 0.0 or found[-1] < LEAST_SPREAD * found[0]:
         return "linear"
     uneven = [steps.std() / steps.mean() for steps in (np.diff(found), np.diff(np.log(found)))]
     return "log" if uneven[1] < uneven[0] else "linear"

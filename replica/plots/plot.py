@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import ConvergenceWarning, InvalidProblem
-from .tables import is_flow, is_heads, is_line, is_thresholds, select
+from .tables import is_check, is_flow, is_heads, is_line, is_thresholds, rows_of_check, select
 
 if TYPE_CHECKING:
     import pandas
@@ -31,8 +31,8 @@ def figure_of(
     Parameters
     ----------
     frames : sequence of DataFrame
-        Tables of solves, sweeps and experiments, as `replica.read_csv` gives them, and of thresholds; or a stability
-        line, with experiments or not; or one table of a flow; or tables of several heads, see
+        Tables of solves, sweeps, experiments and checks, as `replica.read_csv` gives them, and of thresholds; or a
+        stability line, with experiments or not; or one table of a flow; or tables of several heads, see
         `replica.plots.heads.figure_of`.
     x, y, hue : str, optional
         Columns, see `replica.plots.layout.choose`.
@@ -71,6 +71,7 @@ def figure_of(
         line, others = ([frame for frame in frames if is_line(frame) is kind] for kind in (True, False))
         joined = (select(pandas.concat(part, ignore_index=True), where) if part else None for part in (line, others))
         return stability.line_figure(*joined)
+    frames = [rows_of_check(frame) if is_check(frame) else frame for frame in frames]
     lines = [frame for frame in frames if is_thresholds(frame)]
     rows = [frame for frame in frames if not is_thresholds(frame)]
     thresholds = pandas.concat(lines, ignore_index=True) if lines else None

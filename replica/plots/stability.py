@@ -91,7 +91,7 @@ def _draw_line(axes: Axes, rows: pandas.DataFrame, x: str, y: str, handles: dict
     grid, crossings = rows[rows["kind"] == "grid"], rows[rows["kind"] == "line"]
     states = grid["rs_stable"].astype(object).map({True: 0, False: 2}).fillna(1).astype(float)
     cells = grid.assign(state=states).pivot_table("state", y, x)
-    scales = [panels.scale(points, 5.0) for points in (cells.columns, cells.index)]
+    scales = [panels.scale(points) for points in (cells.columns, cells.index)]
     edges = [
         panels.edges(np.asarray(points, float), kind)
         for points, kind in zip((cells.columns, cells.index), scales, strict=True)

@@ -19,6 +19,7 @@ PARAMETERS = ("alpha", "nu", "noise", "length", "model")
 # columns that often follow from the rest, an optimal penalty say: parameters only where rows differ in nothing else
 _FOLLOWERS = ("reg", "reg_k", "reg_v", "erf_offset")
 _NEEDED = ("model", "estimator", "activation", "alpha", "length", "nu", "noise", "selected", "status")
+_CHECKED = ("model", "estimator", "activation", "erf_offset", "alpha", "length", "nu", "noise", "reg_k", "reg_v")
 _THRESHOLDS = ("model", "length", "nu", "noise", "kind", "value", "status")
 NUMBERS = (*(column.name for column in COLUMNS if column.kind in ("number", "integer")), "reg")
 
@@ -63,6 +64,28 @@ def is_line(frame: pandas.DataFrame) -> bool:
     return {"kind", "side", "searched", "low", "high", "resolved"} <= set(frame.columns)
 
 
+def is_check(frame: pandas.DataFrame) -> bool:
+    """Whether this is a table of `replica check`."""
+    return {"number", "theory", "experiment", "judged", "verdict"} <= set(frame.columns)
+
+
+def rows_of_check(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Predictions, and experiments at the limit, of a table of `replica check`: as rows of solves and experiments."""
+    import pandas
+
+    place = [column for column in _CHECKED if column in frame]
+    rows: list[dict[str, Any]] = []
+    for cells, numbers in frame[frame["judged"].fillna(False)].groupby(place, dropna=False, sort=False):
+        common = dict(zip(place, cells, strict=True)) | {"selected": True, "rs_stable": numbers["rs_stable"].iloc[0]}
+        common["status"] = "undecided" if "undecided" in set(numbers["verdict"]) else "converged"
+        measured = "experiment-amp" if common["estimator"] in BAYES_ESTIMATORS else "experiment-erm"
+        for side, estimator in (("theory", common["estimator"]), ("experiment", measured)):
+            values = dict(zip(numbers["number"], numbers[side], strict=True))
+            errors = dict(zip(numbers["number"] + "_err", numbers[f"{side}_err"], strict=True))
+            rows.append(common | values | errors | {"estimator": estimator})
+    return pandas.DataFrame(rows)
+
+
 def is_flow(frame: pandas.DataFrame) -> bool:
     """Whether this is a table of `replica flow`."""
     return {"loss_kind", "map", "rank_one_share"} <= set(frame.columns)
@@ -85,7 +108,7 @@ def curves(frame: pandas.DataFrame, y: str = "test_risk") -> Curves:
     if missing:
         raise InvalidProblem(
             f"the table has no column {', '.join(missing)}; allowed: tables of replica solve, sweep, erm, amp, "
-            "thresholds, stability, flow and heads"
+            "check, thresholds, stability, flow and heads"
         )
     table = _merge_penalties(frame)
     check_number(table, "y", y)

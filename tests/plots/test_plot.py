@@ -147,6 +147,37 @@ def test_optimal_penalties_are_no_parameter(tmp_path):
     assert list(axes[0].lines[0].get_xdata()) == list(ALPHAS)
 
 
+def test_the_horizontal_axis_is_alpha_or_what_has_most_values(tmp_path):
+    def axis(alphas, noises):
+        rows = [row(alpha=a, noise=n, test_risk=risk(a) + n) for a in alphas for n in noises]
+        return figure_of([read_csv(table(rows, tmp_path))]).axes[0].get_xlabel()
+
+    assert "alpha" in axis(ALPHAS, (0.0, 0.1))
+    assert "alpha" in axis(ALPHAS, np.linspace(0, 1, 7))
+    assert "alpha" in axis((1.0, 2.0), (0.0, 0.1))
+    assert "noise" in axis((1.0, 2.0), (0.0, 0.1, 0.2))
+
+
+def test_a_check_is_drawn_as_theory_and_experiment(tmp_path):
+    from replica.checks.table import NAMES as CHECK_NAMES
+
+    place = {"model": "spiked-slr", "estimator": "erm", "activation": "softmax", "length": "2", "nu": 2.0, "noise": 0.0,
+             "reg_k": 1.0, "reg_v": 1.0, "verdict": "agrees", "rs_stable": True}  # fmt: skip
+    rows = [
+        dict.fromkeys(CHECK_NAMES) | place
+        | {"alpha": alpha, "number": number, "d": d, "judged": d is None, "theory": risk(alpha), "theory_err": 1e-3}
+        | {"experiment": (0.9 if d is None else 0.7) * risk(alpha), "experiment_err": 0.02}
+        for alpha in ALPHAS for number in ("test_risk", "q_k") for d in (100, None)
+    ]  # fmt: skip
+    rows += [row | {"alpha": 16.0, "verdict": "undecided"} for row in rows[-2:]]
+    with pytest.warns(ConvergenceWarning, match="rows not drawn: did not converge"):
+        axes = figure_of([read_csv(table(rows, tmp_path))], y="q_k").axes[0]
+    (line,), (markers,) = lines(axes, "-"), axes.containers
+    assert list(line.get_ydata()) == pytest.approx([risk(alpha) for alpha in ALPHAS])
+    assert list(markers.lines[0].get_ydata()) == pytest.approx([0.9 * risk(alpha) for alpha in ALPHAS])
+    assert markers.get_label() == "softmax, L-BFGS"
+
+
 @pytest.fixture
 def plane(tmp_path):
     rows = [
@@ -219,6 +250,8 @@ def test_scales_follow_the_steps():
     assert panels.scale([0.1, 1, 10, 100]) == "log"
     assert panels.scale([0.1, 1, 2, 3, 4, 5]) == "linear"
     assert panels.scale(range(1, 100)) == "linear"
+    assert panels.scale([1, 2, 4]) == "log"
+    assert panels.scale([1, 1.5, 2.25]) == "linear"
     assert panels.scale([0, 1, 10, 100]) == "linear"
 
 
@@ -304,7 +337,7 @@ def test_a_table_is_never_replaced_by_its_figure(run, sweep, tmp_path, monkeypat
 
 
 def test_too_many_panels_are_refused(tmp_path):
-    rows = [row(alpha=a, noise=0.1 * n, activation=name) for a in (1.0, 2.0) for n in range(13)
+    rows = [row(alpha=a, noise=0.1 * n, activation=name) for a in ALPHAS for n in range(13)
             for name in ("softmax", "linear")]  # fmt: skip
     with pytest.raises(InvalidProblem, match="13 panels"):
         figure_of([read_csv(table(rows, tmp_path))], hue="estimate")
