@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from .output import check_output, emit, output_options
 from .progress import progress_on
 
 if TYPE_CHECKING:
+    from replica.heads.optimum import Optimum
     from replica.heads.problem import HeadsProblem
 
 _samples_option = click.option("--samples", type=int, default=4096, show_default=True, help="Nodes, a power of two.")
@@ -29,6 +31,8 @@ def optimum(
 ) -> None:
     """Least risk over overlaps, key noise and thresholds, beside the Bayes risk.
 
+    Exit code 3 if the search did not end at a stationary point.
+
     Example: replica heads optimum --activation softmax-1 --signal flipped:nu=16 --heads 2
     """
     from replica.heads.bayes import bayes_risk
@@ -40,8 +44,9 @@ def optimum(
     format_ = check_output(output, format_)
     with progress_on("searching") as progress:
         found = search(problem, samples, starts, seed, progress)
-    names = ("risk", "slack", "spread", "bayes_risk", "r_largest")
+    names = ("risk", "slack", "spread", "bayes_risk", "r_largest", "gradient")
     emit([optimum_row(found, bayes_risk(problem), seed)], output, format_, listing(names))
+    _finish(found)
 
 
 @click.command()
@@ -81,6 +86,15 @@ def prune(
     bayes = dict(zip(("bayes_risk", "bayes_risk_err"), bayes_risk(problem), strict=True))
     names = ("retrained", "removed", "heads_left", "risk")
     emit(complete(rows, PRUNING, problem, nodes=samples, seed=seed, **bayes), output, format_, listing(names))
+    _finish(found)
+
+
+def _finish(found: Optimum) -> None:
+    if not found.converged:
+        click.echo(
+            f"warning: the search ended with a derivative of {found.gradient:.1e}; other --starts may help", err=True
+        )
+        sys.exit(3)
 
 
 @click.command()

@@ -1,7 +1,7 @@
 """The risk of one normaliser over all heads and tokens, reduced to averages over a single token (bayes-softmax).
 
 With u_hl = exp(chi_hl - b_h), w_l = sum_h u_hl and W = sum_l w_l the attention is s_l = w_l/W, and every average that
-the flow needs is a sum of monomials u^a w^b W^-k of degree zero. Tokens are independent given that one is informative, so
+the flow needs is a sum of monomials u^a w^b W^-k of degree zero. Tokens are independent given which one is informative:
 
     W^-k = int_0^inf s^{k-1} exp(-s W) ds/(k-1)!
 

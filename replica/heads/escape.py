@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InvalidProblem
+from ..errors import IntegrationError, InvalidProblem
 from ..models.checks import number
 from .averages import Averages, build_averages, replicates
 from .flow import State, square_root
 from .problem import HeadsProblem
 
+_RESIDUAL = 1e-6
 _STEP = 1e-4  # central differences of smooth averages: truncation and rounding are both near 1e-8
 
 
@@ -42,7 +43,13 @@ class Escape:
 
 
 def unspecialised(problem: HeadsProblem, samples: int = 4096, seed: int = 0) -> State:
-    """The fixed point of gradient flow where all heads are equal and r = 0, reached downhill from m = 0, b = 0."""
+    """The fixed point of gradient flow where all heads are equal and r = 0, reached downhill from m = 0, b = 0.
+
+    Raises
+    ------
+    IntegrationError
+        If the search ends elsewhere than at a fixed point.
+    """
     from scipy.optimize import minimize
 
     heads, features = problem.heads, problem.signal.features
@@ -61,6 +68,9 @@ def unspecialised(problem: HeadsProblem, samples: int = 4096, seed: int = 0) -> 
     # the risk is even in c: from c = 0 it never moves; a mode of c that grows would show in the spectrum
     first = np.zeros(features + 1 + moving)
     best = minimize(objective, first, jac=True, method="BFGS", options={"gtol": 1e-9})
+    left = np.abs(best.jac).max()
+    if not best.success and left > _RESIDUAL:  # rounding may stop it just above its own tolerance
+        raise IntegrationError(f"no unspecialised fixed point: a velocity of {left:.1e} is left ({best.message})")
     m, c, b = unpack(best.x)
     return State(m, c @ c.T, b)
 

@@ -14,7 +14,9 @@ from .problem import HeadsProblem
 from .signals import Discrete
 
 _RANK = 1  # noise directions that the search may use, if noise in the fields helps at all
-_KEPT = 2  # starts that are refined on all nodes
+_KEPT = 2  # starts that are refined on all nodes, beside the one from fewer heads
+_STATIONARY = 1e-4  # largest derivative of R/2 where a search may end
+_OFF = 60.0  # thresholds above those of other heads at which a head of softmax-1 is as good as absent
 _CHOOSING = 2  # independent node sets that choose between candidates
 _FRESH = 8  # independent node sets that measure the risk of what was found
 
@@ -27,6 +29,7 @@ class Optimum:
     upper bound of the infimum up to risk_err, two standard errors. `slack` is risk minus the least risk on the nodes
     of the search, which is biased low: the infimum is not expected below risk - slack. `spread` is the difference
     between the two best starts on the nodes of the search: whether they agree. `used` is the largest eigenvalue of r.
+    `gradient` is the largest derivative of R/2 where the best search ended, on its nodes.
     """
 
     problem: HeadsProblem
@@ -36,8 +39,14 @@ class Optimum:
     slack: float
     spread: float
     used: float
+    gradient: float
     starts: int
     samples: int
+
+    @property
+    def converged(self) -> bool:
+        """Whether the best search ended at a stationary point."""
+        return self.gradient <= _STATIONARY
 
 
 def optimum(
@@ -46,11 +55,13 @@ def optimum(
     starts: int = 8,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
+    smaller: Optimum | None = None,
 ) -> Optimum:
     """Minimise the risk from several starts.
 
     One start has a head at each point of the law of theta (or at +-sqrt(nu_f) e_f) with the thresholds of the
-    posterior; the others have heads at draws of theta, stretched by a random factor.
+    posterior; one the heads of the optimum with half as many, doubled or with absent ones added, whose risk is the same:
+    so more heads are never worse; the others have heads at draws of theta, stretched by a random factor.
 
     Parameters
     ----------
@@ -59,6 +70,8 @@ def optimum(
     starts : int
         Number of starts, all tried on a quarter of the nodes; the first, at the points of the law, and the best of the
         others are refined on all.
+    smaller : Optimum, optional
+        An optimum with fewer heads; by default that with half as many is searched for first.
 
     Raises
     ------
@@ -68,6 +81,8 @@ def optimum(
     check_power("samples", samples, 16)
     if starts < _KEPT:
         raise InvalidProblem(f"starts = {starts} cannot be compared; allowed: starts >= {_KEPT}")
+    if smaller is None and problem.heads > 1:
+        smaller = optimum(with_heads(problem, problem.heads // 2), samples, starts, seed)
     rng = np.random.default_rng([seed, 1])
     screen = build_averages(problem, max(samples // 4, 16), _RANK, seed)
     placed = (*_placed(problem), np.zeros((problem.heads, _RANK)))
@@ -78,16 +93,25 @@ def optimum(
         if progress is not None:
             progress((index + 1) / (starts + 8 * _KEPT))
     kept = [screened[0], *sorted(screened[1:], key=lambda result: result[0])[: _KEPT - 1]]
+    # the posterior's own parameters, and those of fewer heads, are candidates as they are
+    candidates = [placed]
+    if smaller is not None:
+        candidates.append(_extended(problem, smaller.state, _OFF))
+        m, b, c = _extended(problem, smaller.state, 8.0)  # not so far off that nothing pulls a head back
+        m, c = (part + 0.1 * rng.standard_normal(part.shape) for part in (m, c))
+        kept.append((np.inf, m, b, c))
     nodes = build_averages(problem, samples, _RANK, seed + 1)
     refined = []
     for index, (_, *start) in enumerate(kept):
-        refined.append(descend(nodes, *start, iterations=300))
+        refined.append(descend(nodes, *start, iterations=600))
         if progress is not None:
-            progress((starts + 8 * (index + 1)) / (starts + 8 * _KEPT))
+            progress((starts + 8 * (index + 1)) / (starts + 8 * len(kept)))
     refined.sort(key=lambda result: result[0])
-    # few rare nodes decide a small risk, and a search can fit them: the choice is made on others, and the posterior's
-    # own parameters are a candidate as they are
-    candidates = [placed, *(tuple(state) for _, *state in refined)]
+    g = nodes(*(refined[0][i] for i in (1, 3, 2)))
+    parts = (g.m, g.c, g.b) if problem.thresholds == "train" else (g.m, g.c)
+    gradient = max(float(np.abs(part).max()) for part in parts)
+    # few rare nodes decide a small risk, and a search can fit them: the choice is made on others
+    candidates += [tuple(state) for _, *state in refined]
     m, b, c = min(candidates, key=lambda state: choosing_risk(problem, *state, samples, seed))
     risk, error = fresh_risk(problem, m, b, c, samples, [seed, 3])
     return Optimum(
@@ -98,6 +122,7 @@ def optimum(
         risk - refined[0][0],
         refined[1][0] - refined[0][0],
         float((c**2).sum()),
+        gradient,
         starts,
         samples,
     )
@@ -106,7 +131,10 @@ def optimum(
 def descend(
     averages: Averages, m: np.ndarray, b: np.ndarray, c: np.ndarray, iterations: int
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
-    """L-BFGS on the nodes of `averages` from (m, b, c); returns the risk and (m, b, c) where it ends."""
+    """L-BFGS on the nodes of `averages` from (m, b, c); returns the risk and (m, b, c) where it ends.
+
+    It may end at the last iteration, or where rounding hides what is left to gain: look at the gradient there.
+    """
     from scipy.optimize import minimize
 
     problem = averages.problem
@@ -169,6 +197,24 @@ def _placed(problem: HeadsProblem) -> tuple[np.ndarray, np.ndarray]:
     shared = np.bincount(order, minlength=len(points))[order]  # heads at one point share its weight
     m = points[order]
     return m, _thresholds(problem, (m**2).sum(axis=1) / 2 - np.log(weights[order] / shared))
+
+
+def _extended(problem: HeadsProblem, state: State, off: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The heads of `state`, fewer, as those of `problem`: with the same attention, where that is possible."""
+    fewer = len(state.b)
+    order = np.arange(problem.heads) % fewer
+    m, b, c = state.m[order], state.b[order], leading_direction(state.r)[order]
+    if problem.activation == "bayes-softmax":
+        return m, _thresholds(problem, b + np.log(np.bincount(order))[order]), c
+    if problem.activation == "softmax-1" and problem.weight == "sum":
+        b[fewer:] = b[:fewer].max() + off
+    return m, _thresholds(problem, b), c
+
+
+def leading_direction(r: np.ndarray) -> np.ndarray:
+    """The leading column of c with c c^T = r; searches use one noise direction, so that r has rank one."""
+    values, vectors = np.linalg.eigh((r + r.T) / 2)
+    return vectors[:, -1:] * np.sqrt(max(values[-1], 0.0))
 
 
 def _drawn(problem: HeadsProblem, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .averages import build_averages
-from .flow import square_root
-from .optimum import Optimum, choosing_risk, descend, fresh_risk, with_heads
+from .optimum import Optimum, choosing_risk, descend, fresh_risk, leading_direction, with_heads
 from .problem import HeadsProblem
 
 
@@ -31,7 +30,7 @@ def prune(
         removed, heads_left, risk, risk_err (two standard errors on fresh nodes), retrained.
     """
     problem, samples = found.problem, found.samples
-    m, b, c = found.state.m, found.state.b, _direction(found.state.r)
+    m, b, c = found.state.m, found.state.b, leading_direction(found.state.r)
     rows = [_row(problem, 0, m, b, c, samples, seed, retrain)]
     for removed in range(1, problem.heads):
         m, b, c = _without_least(problem, m, b, c, samples, seed)
@@ -44,13 +43,6 @@ def prune(
         if progress is not None:
             progress(removed / (problem.heads - 1))
     return rows
-
-
-def _direction(r: np.ndarray) -> np.ndarray:
-    """The leading column of c with c c^T = r; searches use one noise direction, so that r has rank one."""
-    root = square_root(r)
-    values, vectors = np.linalg.eigh(root)
-    return vectors[:, -1:] * values[-1]
 
 
 def _without_least(problem: HeadsProblem, m: np.ndarray, b: np.ndarray, c: np.ndarray, samples: int, seed: int):

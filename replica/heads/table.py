@@ -223,6 +223,8 @@ OPTIMUM = (
     Column("bayes_risk", "number", "1 - E p_eps"),
     Column("bayes_risk_err", "number", "two standard errors of bayes_risk"),
     Column("r_largest", "number", "largest eigenvalue of r at the optimum"),
+    Column("gradient", "number", "largest derivative of R/2 where the best search ended, on its nodes"),
+    Column("converged", "flag", "whether the best search ended at a stationary point"),
     Column("starts", "integer", "starts of the search"),
     Column("nodes", "integer", "nodes of the search"),
     Column("seed", "integer", "seed of starts and nodes"),
@@ -256,7 +258,10 @@ SPECIALISATION = (
 
 def optimum_row(found: Optimum, bayes: tuple[float, float], seed: int) -> dict[str, Any]:
     """The row of an optimum."""
-    values = {name: getattr(found, name) for name in ("risk", "risk_err", "slack", "spread", "starts")}
+    values = {
+        name: getattr(found, name)
+        for name in ("risk", "risk_err", "slack", "spread", "starts", "gradient", "converged")
+    }
     values |= {"r_largest": found.used, "nodes": found.samples, "seed": seed}
     values |= {"bayes_risk": bayes[0], "bayes_risk_err": bayes[1]}
     return complete([values], OPTIMUM, found.problem)[0]
