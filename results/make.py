@@ -122,8 +122,11 @@ def learning_curves_lbfgs() -> list[Point]:
     return [how | row for row in chosen[options].to_dict("records")]
 
 
+REGS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+
 def stability_line() -> list[Point]:
-    grid = {"model": "spiked-slr", "reg": "log:0.005:0.5:7", "tol": 0.1}
+    grid = {"model": "spiked-slr", "reg": list(REGS), "tol": 0.1}
     return [{"alpha": alpha, **grid} for alpha in numbers("alpha", "log:0.5:16:11")]
 
 
@@ -132,7 +135,7 @@ def stability_minima() -> list[Point]:
     return [
         {"alpha": alpha, "reg_k": reg, "reg_v": reg, **how}
         for alpha in (1.0, 2.0, 4.0, 8.0)
-        for reg in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+        for reg in REGS[:-1]
     ]
 
 

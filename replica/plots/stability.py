@@ -111,7 +111,7 @@ def _draw_line(axes: Axes, rows: pandas.DataFrame, x: str, y: str, handles: dict
         else:
             style = {"facecolor": "none", "edgecolor": "black", "linewidth": 0.6, "hatch": "\\\\\\\\"}
             axes.add_patch(Rectangle((left, low), right - left, high - low, **style))
-            handles["interval"] = Patch(**style, label="replicon = 1 somewhere in here")
+            handles["interval"] = Patch(**style, label="replicon = 1 in here, if anywhere")
     for state, (name, colour) in enumerate(_COLOURS.items()):
         if (states == state).any():
             style = {"facecolor": colour, "edgecolor": "#999999", "linewidth": 0.5}
