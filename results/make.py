@@ -132,11 +132,7 @@ def stability_line() -> list[Point]:
 
 def stability_minima() -> list[Point]:
     how = {"sizes": [300], "seeds": 4, "starts": ["random:8"], "gtol": 1e-4, "model": "spiked-slr", "nu": 2.0}
-    return [
-        {"alpha": alpha, "reg_k": reg, "reg_v": reg, **how}
-        for alpha in (1.0, 2.0, 4.0, 8.0)
-        for reg in REGS[:-1]
-    ]
+    return [{"alpha": alpha, "reg_k": reg, "reg_v": reg, **how} for alpha in (1.0, 2.0, 4.0, 8.0) for reg in REGS[:-1]]
 
 
 class Table(NamedTuple):
