@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -52,7 +53,10 @@ class StabilitySums:
     jump : float
         Part of -E sum_l d g_k,l/d omega_k,l that comes from jumps of the proximal point (V^_k/alpha is the whole).
     jump_square : float
-        L = 2: E p(delta_0*) (delta_+ - delta_-)^2 over the jumps; nan where the places of the jumps are not known.
+        Integral over the surface in omega_k on which the proximal point jumps of density |chi_+ - chi_-|^2, E over the
+        other variables; L = 2: E p(delta_0*) (delta_+ - delta_-)^2/sqrt(2).
+    unseen, unseen_square : float
+        What jumps that no node saw could add to the two, at half the limit of confidence.
     """
 
     kk: float
@@ -61,6 +65,8 @@ class StabilitySums:
     cross: float
     jump: float
     jump_square: float
+    unseen: float = 0.0
+    unseen_square: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,9 @@ class Averages:
     sums: ChannelSums
     first: float
     square: float
+
+
+EFFORTS = 2
 
 
 class Channel(ABC):
@@ -88,8 +97,8 @@ class Channel(ABC):
         """E sigma_1 and E |sigma|^2 at the fields omega_k."""
 
     @abstractmethod
-    def stability(self, par: np.ndarray) -> StabilitySums:
-        """Sums for the replicon and the jumps."""
+    def stability(self, par: np.ndarray, effort: int = 0) -> StabilitySums:
+        """Sums for the replicon and the jumps; where these are sampled, more of them for `effort` up to EFFORTS - 1."""
 
     def with_activation(self, activation: Activation) -> Channel:
         """The same nodes for another `location` of the activation."""
@@ -103,7 +112,7 @@ class Channel(ABC):
         """
         return []
 
-    def stability_variants(self, par: np.ndarray) -> list[list[StabilitySums]]:
+    def stability_variants(self, par: np.ndarray, effort: int = 0) -> list[list[StabilitySums]]:
         """The same for `stability`."""
         return []
 
@@ -141,11 +150,12 @@ class PairChannel(Channel):
         self._module.pair_observables(par, total)
         return float(total[0]), float(total[1])
 
-    def stability(self, par: np.ndarray) -> StabilitySums:
+    def stability(self, par: np.ndarray, effort: int = 0) -> StabilitySums:
         def block(begin: int, end: int) -> np.ndarray:
             total = np.zeros(len(pair_lowering.STABILITY_TERMS) + 2)
             self._module.pair_stability(par, self._nodes, self._weights, begin, end, total)
             return total
 
         *responses, jump, jump_square = np.sum(map_blocks(block, self.nodes, self._threads), axis=0)
-        return StabilitySums(*responses, jump=-jump / par[PARAMETERS.index("V_k")], jump_square=jump_square)
+        V_k = par[PARAMETERS.index("V_k")]
+        return StabilitySums(*responses, jump=-jump / V_k, jump_square=jump_square / math.sqrt(2.0))

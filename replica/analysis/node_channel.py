@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..models.activations.base import Activation
 from ..models.problem import Problem
 from ..quadrature.blocks import BLOCK, map_blocks
 from .channels import Averages, Channel, ChannelSums, StabilitySums
+from .jump_lines import LOG2_LINES, NO_LINES, UNSEEN, LineSums, line_sums, token_lines
 from .token_nodes import TokenNodes, token_nodes
 
 SCRAMBLES = 8
@@ -24,6 +25,7 @@ class NodeChannel(Channel):
     """L tokens on `SCRAMBLES` independent scrambles of 2^m Sobol points; the average is over all of them."""
 
     def __init__(self, problem: Problem, length: int, log2_count: int, seed: int, threads: int | None = None) -> None:
+        self._problem, self._length, self._seed = problem, length, seed
         self._module = tokens_lowering.load(problem)
         self._extra, self._threads = (float(length), problem.data.explained), threads
         self._count = 2**log2_count
@@ -34,7 +36,7 @@ class NodeChannel(Channel):
         ]
         self.nodes = SCRAMBLES * self._count
         self.description = f"{SCRAMBLES} scrambles of {self._count} Sobol points"
-        self._last: tuple[bytes, np.ndarray, int, int] | None = None
+        self._last: dict[str, tuple[bytes, Any]] = {}
 
     def with_activation(self, activation: Activation) -> NodeChannel:
         moved = copy.copy(self)
@@ -42,7 +44,8 @@ class NodeChannel(Channel):
         if not self._module.AFFINE:
             shift = np.full_like(self._parts[0].shift, activation.location)
             moved._parts = [dataclasses.replace(part, shift=shift) for part in self._parts]
-            moved._last = None
+            moved._last = {}
+            moved._problem = dataclasses.replace(self._problem, activation=activation)
         return moved
 
     @staticmethod
@@ -67,52 +70,78 @@ class NodeChannel(Channel):
             ]
         ]
 
-    def stability(self, par: np.ndarray) -> StabilitySums:
-        return self._stability_sums(par, self._responses(par).mean(axis=0), self._scrambles(par)[0].mean(axis=0))
+    def stability(self, par: np.ndarray, effort: int = 0) -> StabilitySums:
+        return self._stability_sums(self._responses(par).mean(axis=0), self._jumps(par, effort))
 
-    def stability_variants(self, par: np.ndarray) -> list[list[StabilitySums]]:
-        pairs = zip(self._responses(par), self._scrambles(par)[0], strict=True)
-        return [[self._stability_sums(par, responses, channel) for responses, channel in pairs]]
+    def stability_variants(self, par: np.ndarray, effort: int = 0) -> list[list[StabilitySums]]:
+        found = self._jumps(par, effort)
+        return [
+            [
+                self._stability_sums(responses, found._replace(sums=sums[None]))
+                for responses, sums in zip(self._responses(par), found.sums, strict=True)
+            ]
+        ]
 
     def _channel_sums(self, total: np.ndarray, unproved: int, failed: int) -> ChannelSums:
         # a proximal point that is not stationary counts against the norm, hence in every error
         return ChannelSums(total[0], total[1:7], total[7], 1.0 + failed / self.nodes, unproved == 0)
 
-    def _stability_sums(self, par: np.ndarray, responses: np.ndarray, channel: np.ndarray) -> StabilitySums:
-        """The whole response is 2 dE M/dq_k, by Stein's lemma; without the jumps it is minus the trace."""
-        trace, _, *squares = responses
-        slope = channel[tokens_lowering.CHANNEL_TERMS.index("d_q_k")]
-        # linear attention jumps only where its key has a single direction
-        jump = 0.0 if self._module.AFFINE and self._directions > 1 else 2.0 * slope + trace
-        return StabilitySums(*map(float, squares), jump=float(jump), jump_square=math.nan)
+    def _stability_sums(self, responses: np.ndarray, found: LineSums) -> StabilitySums:
+        _, _, *squares = responses
+        jump, square = found.sums.mean(axis=0)
+        return StabilitySums(*map(float, squares), -float(jump), float(square), *found.unseen)
+
+    def _jumps(self, par: np.ndarray, effort: int) -> LineSums:
+        if self._module.AFFINE and self._directions > 1:
+            # linear attention jumps only where its key has a single direction
+            return LineSums(np.zeros((SCRAMBLES, 2)), (0.0, 0.0))
+
+        def found() -> LineSums:
+            averages, unproved, _ = self._scrambles(par)
+            envelope = float(averages[:, tokens_lowering.CHANNEL_TERMS.index("envelope")].mean())
+            # linear attention has its global minimum in closed form, unique or not
+            limit = 1.0 if self._module.AFFINE else (UNSEEN + unproved) / self.nodes
+            lines = [
+                token_lines(self._problem, self._length, LOG2_LINES[effort], (self._seed, self._length, scramble))
+                for scramble in range(SCRAMBLES)
+            ]
+            return line_sums(self._module, np.array([*par, *self._extra]), lines, envelope, limit, self._threads)
+
+        return self._kept(f"jumps {effort}", par, found)
 
     def _scrambles(self, par: np.ndarray) -> tuple[np.ndarray, int, int]:
         """Averages of CHANNEL_TERMS by scramble, and how many proximal points are not proved global or not stationary;
         the last ones are kept, for the error bars."""
-        key = par.tobytes()
-        if self._last is None or self._last[0] != key:
-            terms = len(tokens_lowering.CHANNEL_TERMS)
 
-            def block(nodes: TokenNodes, begin: int, end: int, rows, small) -> tuple[np.ndarray, int, int]:
-                total = np.zeros(terms)
-                counts = self._module.token_block(*self._arguments(par, nodes), begin, end, False, rows, small, total)
-                return total, *counts
+        def found() -> tuple[np.ndarray, int, int]:
+            totals, counts = self._blocks(par, self._module.TERMS, len(tokens_lowering.CHANNEL_TERMS))
+            return totals, *counts
 
-            parts = self._map(block)
-            totals = np.array([np.sum([total for total, _, _ in part], axis=0) for part in parts]) / self._count
-            unproved, failed = (sum(entry[i] for part in parts for entry in part) for i in (1, 2))
-            self._last = (key, totals, unproved, failed)
-        return self._last[1:]
+        return self._kept("terms", par, found)
 
     def _responses(self, par: np.ndarray) -> np.ndarray:
         """Averages of RESPONSE_TERMS by scramble."""
+        terms = len(tokens_lowering.RESPONSE_TERMS)
+        return self._kept("responses", par, lambda: self._blocks(par, self._module.RESPONSES, terms)[0])
 
-        def block(nodes: TokenNodes, begin: int, end: int, rows, small) -> np.ndarray:
-            total = np.zeros(len(tokens_lowering.RESPONSE_TERMS))
-            self._module.token_block(*self._arguments(par, nodes), begin, end, True, rows, small, total)
-            return total
+    def _blocks(self, par: np.ndarray, mode: int, terms: int) -> tuple[np.ndarray, np.ndarray]:
+        """Averages by scramble, and the summed counts of `token_block`."""
 
-        return np.array([np.sum(part, axis=0) for part in self._map(block)]) / self._count
+        def block(nodes: TokenNodes, begin: int, end: int, rows, small) -> tuple[np.ndarray, tuple[int, int]]:
+            total = np.zeros((1, terms))
+            arguments = self._arguments(par, nodes)
+            counts = self._module.token_block(*arguments, begin, end, mode, NO_LINES, rows, small, total)
+            return total[0], counts
+
+        parts = self._map(block)
+        totals = np.array([np.sum([total for total, _ in part], axis=0) for part in parts]) / self._count
+        return totals, np.sum([counts for part in parts for _, counts in part], axis=0)
+
+    def _kept(self, name: str, par: np.ndarray, make: Callable):
+        key = par.tobytes()
+        if name not in self._last or self._last[name][0] != key:
+            self._last[name] = (key, make())
+        return self._last[name][1]
 
     def _attention(self, par: np.ndarray) -> np.ndarray:
         def block(nodes: TokenNodes, begin: int, end: int, rows, _small) -> np.ndarray:

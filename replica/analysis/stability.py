@@ -9,16 +9,13 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from . import error_bars
-from .channels import StabilitySums
+from .channels import EFFORTS, Channel, StabilitySums
 from .erm_map import Equations, State
 
 # jumps matter when the perturbation that they sustain exceeds this share of q_k
 JUMP_SHARE = 0.01
 # below this share of V_hat_k the responses are bounded in practice
 NEGLIGIBLE_JUMP = 1e-4
-# where only the share of the jumps in V_hat_k is known, and not their sizes: at L = 2 their perturbation is below
-# JUMP_SHARE for all shares up to about this (theory.md section 8: -.01 at reg = .1, alpha = 4)
-HARMLESS_JUMP = 0.02
 SQRT_TERM = 2.0 / math.sqrt(math.pi)
 
 
@@ -42,7 +39,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Measure:
-    """One set of nodes' replicon, share of the jumps in V_hat_k, and b of the square-root term (nan if unknown)."""
+    """One set of nodes' replicon, share of the jumps in V_hat_k, and b of the square-root term, (alpha/2) times the
+    integral of |chi_+ - chi_-|^2 over the surface of the jumps."""
 
     replicon: float
     prox_jump: float
@@ -59,7 +57,6 @@ def replicon_of(overlaps: np.ndarray, alpha: float, sums: StabilitySums) -> floa
 
 
 def _measure(state: State, alpha: float, sums: StabilitySums) -> _Measure:
-    # b of theory.md section 8, with Dg = (delta_+ - delta_-)/(2 V_k)
     return _Measure(
         replicon_of(state.x, alpha, sums), alpha * sums.jump / state.conjugates[2], 0.5 * alpha * sums.jump_square
     )
@@ -74,11 +71,8 @@ def assess(equations_at: Callable[[int], Equations], level: int, cap: int, state
     """
     equations = equations_at(level)
     par, alpha = equations.parameters(state.x), equations.problem.alpha
-    sources = equations.channel.stability_variants(par)
-    if sources:
-        best = _measure(state, alpha, equations.channel.stability(par))
-        changes = [[_change(_measure(state, alpha, sums), best) for sums in source] for source in sources]
-        return _judge(best, _Measure(**error_bars.combined(changes)), state)
+    if equations.channel.stability_variants(par):
+        return _by_variants(equations.channel, par, alpha, state)
 
     def measure(at: int) -> _Measure:
         return _measure(state, alpha, equations_at(at).channel.stability(par))
@@ -94,9 +88,33 @@ def assess(equations_at: Callable[[int], Equations], level: int, cap: int, state
     error = _Measure(
         replicon=_range(replicons),
         prox_jump=_range([m.prox_jump for m in measures[-2:]]),
-        jump_strength=_range([m.jump_strength for m in measures[-3:]]),
+        jump_strength=0.5 * _range([m.jump_strength for m in measures[-3:]]),
     )
     return _judge(best, error, state)
+
+
+def _by_variants(channel: Channel, par: np.ndarray, alpha: float, state: State) -> Verdict:
+    """With more and more lines, as long as those could decide."""
+    for effort in range(EFFORTS):
+        sums = channel.stability(par, effort)
+        best = _measure(state, alpha, sums)
+        sampled = error_bars.combined(
+            [
+                [_change(_measure(state, alpha, other), best) for other in source]
+                for source in channel.stability_variants(par, effort)
+            ]
+        )
+        unseen = alpha * sums.unseen / state.conjugates[2], 0.5 * alpha * sums.unseen_square
+        error = _Measure(
+            sampled["replicon"],
+            math.hypot(sampled["prox_jump"], unseen[0]),
+            math.hypot(sampled["jump_strength"], unseen[1]),
+        )
+        verdict = _judge(best, error, state)
+        certain = replace(error, prox_jump=0.0, jump_strength=0.0)
+        if verdict.stable is not None or _judge(best, certain, state).stable is None:
+            break
+    return verdict
 
 
 def _range(values: list[float]) -> float:
@@ -110,18 +128,15 @@ def _change(new: _Measure, old: _Measure) -> dict[str, float]:
 def _judge(best: _Measure, error: _Measure, state: State) -> Verdict:
     replicon_error, jump_error = error.replicon + 1e-9, error.prox_jump + 1e-9
     low, high = best.replicon - 2 * replicon_error, best.replicon + 2 * replicon_error
-    spread, q_k = error.jump_strength, state.x[1]
+    spread, q_k = 2 * error.jump_strength, state.x[1]
 
     def share(replicon: float, strength: float) -> float:
         """C*/q_k, the squared distance between near-degenerate minima relative to |k|^2."""
         return (SQRT_TERM * max(strength, 0.0) / (1.0 - replicon)) ** 2 / q_k if replicon < 1 else math.inf
 
-    if math.isnan(best.jump_strength):
-        harmless = abs(best.prox_jump) + 2 * jump_error < HARMLESS_JUMP
-        harmful = False
-    else:
-        harmless = share(high, best.jump_strength + spread) < JUMP_SHARE
-        harmful = share(low, best.jump_strength - spread) > JUMP_SHARE
+    harmless = share(high, best.jump_strength + spread) < JUMP_SHARE
+    # the replicon is positive, however large its error
+    harmful = share(max(low, 0.0), best.jump_strength - spread) > JUMP_SHARE
     if high < 1 and harmless:
         stable, message = True, ""
     elif low > 1:

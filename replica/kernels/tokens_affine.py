@@ -77,6 +77,15 @@ def token_response(chi, sigma, omega_v, r, V_k, V_v, length, rows, small):
 
 
 @njit(nogil=True)
+def token_slope(omega_k, omega_v, y, r, V_k, V_v, length, ray, chi, sigma, rows, small):
+    """Derivative of chi along `ray` in omega_k, into rows[8], where the key has a single direction: the trace."""
+    slope = 1.0 + V_k * token_response(chi, sigma, omega_v, r, V_k, V_v, length, rows, small)[0]
+    for l in range(chi.size):
+        rows[8, l] = slope * ray[l]
+    return slope > 0.0
+
+
+@njit(nogil=True)
 def token_sigma(omega_k, length, sigma, rows):
     """sigma at the key fields."""
     for l in range(omega_k.size):

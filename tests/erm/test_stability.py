@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from replica.analysis import manifold
 from replica.analysis.channels import StabilitySums
 from replica.analysis.discretise import ladder
 from replica.analysis.erm_map import Equations
@@ -54,13 +55,26 @@ def test_verdict(solution, stable):
 
 
 def test_strength_of_the_jumps(solved):
-    """b = 2 alpha V_k^2 E[p(delta_0*) Dg^2], Dg = (delta_+ - delta_-)/(2 V_k): .007 at reg = .1, alpha = 4."""
-    problem = LOW[4.0, 0.1]
-    (solution,) = solved(problem)
-    equations = Equations(problem, ladder(problem, seed=0, threads=None).channel(4))
+    """Two fields at a distance of covariance 2C: V_k^2 alpha E|g - g'|^2/2 = T C + 2/sqrt(pi) b sqrt(C), C small."""
+    problem, C, count = LOW[2.0, 0.01], 1e-3, 25_000
+    (solution,) = solved(problem, rtol=1e-2)
+    equations = Equations(problem, ladder(problem, seed=0, threads=None).channel(3))
     sums = equations.channel.stability(equations.parameters(np.array(solution.overlaps)))
-    V_k = solution.overlaps.V_k
-    assert 2 * problem.alpha * V_k**2 * sums.jump_square / (2 * V_k) ** 2 == pytest.approx(0.007, abs=0.0005)
+    strength = 0.5 * problem.alpha * sums.jump_square
+    m_k, q_k, V_k, m_v, q_v, V_v = solution.overlaps
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(4):
+        omega_v = np.sqrt(q_v) * rng.standard_normal((count, 2))
+        y = m_v / q_v * omega_v[:, 0] + np.sqrt(1.0 - m_v**2 / q_v) * rng.standard_normal(count)
+        omega_k = np.sqrt(q_k - C) * rng.standard_normal((count, 2)) + [m_k * np.sqrt(2.0), 0.0]
+        moved = [omega_k + np.sqrt(C) * rng.standard_normal((count, 2)) for _ in range(2)]
+        one, other = (manifold.proximal(fields, omega_v, y, V_k, V_v)[1] for fields in moved)
+        distance = V_k**2 * problem.alpha * 0.5 * np.mean(np.sum((one - other) ** 2, axis=1))
+        found.append((distance - solution.replicon * C) / np.sqrt(C) * np.sqrt(np.pi) / 2.0)
+    error = np.std(found, ddof=1) / 2.0
+    assert abs(np.mean(found) - strength) < 4.0 * error + 0.1 * strength
+    assert error < 0.1 * strength
 
 
 def test_replicon_is_the_spectral_radius():
