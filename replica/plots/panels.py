@@ -132,7 +132,7 @@ def edges(points: Any, kind: str) -> Any:
 
 
 def plain_ticks(axes: Axes) -> None:
-    """1, 2, 5, 10 instead of powers on logarithmic axes of less than three decades."""
+    """1, 2, 5, 10, or closer, instead of powers on logarithmic axes of less than three decades."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for axis, (low, high), kind in (
@@ -140,7 +140,8 @@ def plain_ticks(axes: Axes) -> None:
         (axes.yaxis, axes.get_ylim(), axes.get_yscale()),
     ):
         if kind == "log" and high < 1e3 * low:
-            axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5) if high < 100 * low else (1,)))
+            labelled = (1, 2, 4, 6, 8) if high <= 10 * low else (1, 2, 5) if high < 100 * low else (1,)
+            axis.set_major_locator(LogLocator(base=10, subs=labelled))
             axis.set_major_formatter(FuncFormatter(lambda cell, _: f"{cell:g}"))
             axis.set_minor_formatter(NullFormatter())
 
