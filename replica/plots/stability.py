@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidProblem
+from ..errors import ConvergenceWarning, InvalidProblem
 from . import labels, panels
 from .figure import STYLE
 from .tables import ESTIMATE
@@ -39,6 +40,11 @@ def line_figure(lines: pandas.DataFrame, experiments: pandas.DataFrame | None = 
     ------
     InvalidProblem
         If there are several searches, nothing else varies, or the experiments have one start or other parameters.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If experiments are left out.
     """
     import matplotlib as mpl
 
@@ -52,7 +58,7 @@ def line_figure(lines: pandas.DataFrame, experiments: pandas.DataFrame | None = 
         raise InvalidProblem(f"only {y} varies in the table; the line over a plane needs another parameter that varies")
     x, rest = axes_names[0], [name for name in varying if name != axes_names[0]]
     fixed = {name: table[name].iloc[0] for name in _PLACE if name in table and name not in (*varying, y)}
-    found = None if experiments is None else _scatter(_penalties(experiments, y), x, y, rest, fixed)
+    found = None if experiments is None else _scatter(experiments, x, y, rest, fixed)
     groups = [((), table)] if not rest else list(table.groupby(rest))
     if len(groups) > 12:
         raise InvalidProblem(f"{' and '.join(rest)} would need {len(groups)} panels; allowed: 12; use --where")
@@ -120,20 +126,25 @@ def _draw_line(axes: Axes, rows: pandas.DataFrame, x: str, y: str, handles: dict
 
 def _scatter(frame: pandas.DataFrame, x: str, y: str, rest: list[str], fixed: dict[str, Any]) -> pandas.DataFrame:
     """Number of minima and their distance over |k|^2 at each point, means over the starts."""
+    import numpy as np
+
     if "minima" not in frame or not frame["minima"].notna().any():
-        raise InvalidProblem(
-            "the experiments have no column minima with values; make them with replica erm --starts random:8"
-        )
-    table = frame[frame["d"].notna() & (frame["status"] == "converged") & frame["minima"].notna()]
+        raise InvalidProblem("the second table has no values of minima; make it with replica erm --starts random:8")
+    if "reg" in (x, y, *rest, *fixed):
+        frame = frame[frame["reg_k"] == frame["reg_v"]].rename(columns={"reg_k": "reg"})
+    table = frame[frame["d"].notna() & frame["minima"].notna()]
     table = table[table["d"] == table["d"].max()]
     for name, cell in fixed.items():
-        same = table[name] == cell if isinstance(cell, str) else (table[name] - cell).abs() < 1e-9
+        same = table[name] == cell if isinstance(cell, str) else np.isclose(table[name].to_numpy(float), cell)
         if not same.all():
             raise InvalidProblem(f"the experiments are not at {name} = {cell}, where the line is; choose with --where")
-    groups = table.groupby([x, y, *rest])
-    return groups.agg(minima=("minima", "mean"), share=("distance_k", "mean"), size=("q_k", "mean")).assign(
-        share=lambda one: one["share"] / one["size"]
-    ).reset_index()  # fmt: skip
+    converged = table["status"] == "converged"
+    if not converged.all():
+        count = int((~converged).sum())
+        warnings.warn(f"{count} row{'s' * (count > 1)} not drawn: did not converge", ConvergenceWarning, stacklevel=4)
+    groups = table[converged].groupby([x, y, *rest])
+    found = groups.agg(minima=("minima", "mean"), distance=("distance_k", "mean"), size=("q_k", "mean")).reset_index()
+    return found.assign(share=found["distance"] / found["size"])
 
 
 def _norm(found: pandas.DataFrame) -> Any:

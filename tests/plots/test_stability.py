@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from replica.checks.line import NAMES as LINE_NAMES
-from replica.errors import InvalidProblem
+from replica.errors import ConvergenceWarning, InvalidProblem
 from replica.io.rows import to_csv
 from replica.plots.plot import figure_of
 from replica.schema import NAMES
@@ -72,7 +72,8 @@ def test_cells_are_verdicts_and_the_line_is_where_it_was_located(line):
 
 
 def test_markers_are_minima_and_their_distance(line, minima):
-    figure = figure_of([line, minima])
+    with pytest.warns(ConvergenceWarning, match="1 row not drawn"):
+        figure = figure_of([line, minima])
     one, several = figure.axes[0].collections[1:3]
     assert one.get_offsets().tolist() == [[1.0, 1.0]]
     assert tuple(one.get_facecolor()[0]) == to_rgba("white")
@@ -81,6 +82,7 @@ def test_markers_are_minima_and_their_distance(line, minima):
     assert "|k|^2" in figure.axes[1].get_ylabel()
 
 
+@pytest.mark.filterwarnings("ignore:1 row not drawn")
 def test_another_parameter_makes_panels(line, minima):
     import pandas
 
@@ -97,6 +99,7 @@ def test_tables_that_do_not_go_together(line, minima):
         (([line.assign(alpha=1.0)], {}), "only reg varies"),
         (([line, minima.assign(nu=5.0)], {}), "not at nu = 2"),
         (([line, minima.drop(columns="minima")], {}), "random:8"),
+        (([line, minima[["model", "length", "nu", "noise"]]], {}), "random:8"),
         (([pandas.concat([line, line.assign(searched="noise")])], {}), "draw one at a time"),
         (([line], {"x": "alpha"}), "leave out x"),
     ]
