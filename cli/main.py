@@ -18,7 +18,7 @@ COMMANDS = {
     "erm": ("erm:erm", "Experiment: minimise the empirical risk on random data."),
     "amp": ("amp:amp", "Experiment: message passing for the Bayes posterior on random data."),
     "check": ("check:check", "Does the theory describe the experiment: both on the same problems, and a verdict."),
-    "stability": ("stability:stability", "Map the line replicon = 1, where replica symmetry breaks."),
+    "stability": ("stability:stability", "Map the line where replica symmetry breaks."),
     "heads": ("heads:heads", "Several heads: specialisation, optimal risks, pruning."),
     "sweep": ("sweep:sweep", "Solve a grid of problems along alpha, into a CSV; survives being killed."),
     "thresholds": ("thresholds:thresholds", "Bayes-optimal transitions in alpha: spinodals and the threshold between."),

@@ -38,13 +38,13 @@ def stability(
     output: Path | None,
     **grid: tuple[str, ...],
 ) -> None:
-    """Map the line replicon = 1, where replica symmetry breaks, over two parameters.
+    """Map the line where replica symmetry breaks over two parameters.
 
-    For each combination of the other parameters the replicon is computed on the grid of --search, and where it changes
-    sides the interval is halved. Rows of kind `grid` are these points, rows of kind `line` say between which values
-    (low, high) the line lies. `resolved` is false where the error of the replicon does not tell the sides apart on a
-    stretch longer than --tol, or the line leaves the grid. Options of the problem take lists and ranges as in
-    `replica sweep`.
+    For each combination of the other parameters the verdict (replicon below 1, and minima that are close) is computed
+    on the grid of --search, and where it changes the interval is halved. Rows of kind `grid` are these points, rows of
+    kind `line` say between which values (low, high) the line lies. `resolved` is false where the errors leave the
+    verdict open on a stretch longer than --tol, or the line leaves the grid. Options of the problem take lists and
+    ranges as in `replica sweep`.
 
     Example: replica stability --model spiked-slr --alpha 1,2,4,8 --reg log:0.003:0.1:6 --output line.csv
     """

@@ -107,7 +107,8 @@ class Path:
         result, numbers = self.result, state.numbers
         errors = dict(self.errors())
         overlaps, conjugates = Overlaps(*map(float, result.x)), Conjugates(*map(float, state.conjugates))
-        verdict = stability.assess(self._equations, self.level, self.levels.stability_cap, state)
+        caps = self.levels.stability_cap, self.levels.count - 1
+        verdict = stability.assess(self._equations, self.level, caps, state)
         growth = manifold.off_manifold(problem, overlaps, conjugates, seed=seed) if self.converged else manifold.UNKNOWN
         errors |= {"replicon": verdict.replicon_error, "prox_jump": verdict.prox_jump_error, "off_m": growth.error}
         accuracy_met = errors["test_risk"] <= self.options.rtol * abs(numbers["test_risk"])

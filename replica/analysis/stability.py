@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
@@ -16,6 +17,9 @@ from .erm_map import Equations, State
 JUMP_SHARE = 0.01
 # below this share of V_hat_k the responses are bounded in practice
 NEGLIGIBLE_JUMP = 1e-4
+# error of the median of 2, 3, 4, 5 values over their range: half of the limits of 95 % of Student's law times the ratio
+# of the standard deviation of the median to the mean range, of normal values; the range itself for up to three levels
+RANGES = (1.0, 1.0, 0.5, 0.35)
 SQRT_TERM = 2.0 / math.sqrt(math.pi)
 
 
@@ -62,12 +66,12 @@ def _measure(state: State, alpha: float, sums: StabilitySums) -> _Measure:
     )
 
 
-def assess(equations_at: Callable[[int], Equations], level: int, cap: int, state: State) -> Verdict:
+def assess(equations_at: Callable[[int], Equations], level: int, caps: tuple[int, int], state: State) -> Verdict:
     """Measure with errors, and judge what they allow.
 
     Where the nodes have variants these give the errors. Elsewhere the nodes of `level` and of the level before do, and
-    where the proximal point jumps those up to `cap`, by the median and the range of the last three values: close to a
-    cusp of the proximal point the responses diverge, so that the averages converge slowly and not steadily.
+    where the proximal point jumps those up to the first of the caps, and to the second while the verdict is open: close
+    to a cusp of the proximal point the responses diverge, so that the averages converge slowly and not steadily.
     """
     equations = equations_at(level)
     par, alpha = equations.parameters(state.x), equations.problem.alpha
@@ -77,20 +81,32 @@ def assess(equations_at: Callable[[int], Equations], level: int, cap: int, state
     def measure(at: int) -> _Measure:
         return _measure(state, alpha, equations_at(at).channel.stability(par))
 
-    first = max(min(level, cap) - 1, 0)
+    first = max(min(level, caps[0]) - 1, 0)
     measures = [measure(first), measure(first + 1)]
-    if abs(measures[-1].prox_jump) > NEGLIGIBLE_JUMP:
-        measures += [measure(finer) for finer in range(max(first + 2, cap - 2), cap + 1)]
-    best, replicons = measures[-1], [m.replicon for m in measures[-3:]]
-    if len(replicons) == 3:
-        # a node that falls on a cusp can dominate one level: the median does not see it
-        best = replace(best, replicon=sorted(replicons)[1])
+    if abs(measures[-1].prox_jump) <= NEGLIGIBLE_JUMP:
+        return _judge(*_from_levels(measures), state)
+    last = first + 1
+    for cap in caps:
+        measures += [measure(finer) for finer in range(max(last + 1, cap - 2), cap + 1)]
+        last = cap
+        verdict = _judge(*_from_levels(measures), state)
+        if verdict.stable is not None:
+            break
+    return verdict
+
+
+def _from_levels(measures: list[_Measure]) -> tuple[_Measure, _Measure]:
+    """The last level with the median of the replicon, which does not see the one node on a cusp that can dominate a
+    level, and errors from the ranges."""
+    recent = measures[-len(RANGES) - 1 :]
+    replicons = [one.replicon for one in recent]
+    best = replace(measures[-1], replicon=statistics.median(replicons)) if len(recent) > 2 else measures[-1]
     error = _Measure(
-        replicon=_range(replicons),
-        prox_jump=_range([m.prox_jump for m in measures[-2:]]),
-        jump_strength=0.5 * _range([m.jump_strength for m in measures[-3:]]),
+        replicon=RANGES[len(recent) - 2] * _range(replicons),
+        prox_jump=_range([one.prox_jump for one in measures[-2:]]),
+        jump_strength=0.5 * _range([one.jump_strength for one in measures[-3:]]),
     )
-    return _judge(best, error, state)
+    return best, error
 
 
 def _by_variants(channel: Channel, par: np.ndarray, alpha: float, state: State) -> Verdict:

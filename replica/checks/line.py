@@ -1,8 +1,10 @@
-"""The line replicon = 1 (de Almeida-Thouless line) over two parameters, with its unresolved part (theory.md section 8).
+"""The line where replica symmetry breaks over two parameters, with its unresolved part (theory.md section 8).
 
-Along one parameter the replicon is computed on a grid, and where it changes sides the interval is halved until it is
-short. Two sides count: below one and above one, each by twice the error of the replicon. In between is unresolved:
-close to cusps of the proximal point the replicon converges slowly, and a point estimate would claim too much.
+Along one parameter the verdict `rs_stable` is computed on a grid, and where it changes sides the interval is halved
+until it is short. It asks for a replicon below one and for minima that are close, so that the line lies where jumps of
+the proximal point already part the minima, before the replicon of the regular part reaches one (de Almeida-Thouless
+line). Where the errors leave the verdict open it is unresolved: close to cusps of the proximal point the replicon
+converges slowly, and a point estimate would claim too much.
 """
 
 from __future__ import annotations
@@ -23,17 +25,17 @@ from ..sweeps import grids, plan
 from ..types import Solution
 from .journaled import make_table
 
-BELOW, ABOVE, UNRESOLVED = "below", "above", "unresolved"
+STABLE, BROKEN, UNRESOLVED = "stable", "broken", "unresolved"
 SEARCHABLE = ("alpha", "nu", "noise", "reg", "reg_k", "reg_v")
 RTOL = 3e-3  # of the test risk: the error of the replicon near the line is larger, and does not come from there
 MAX_POINTS = 60  # on one line of search, grid included
 
 _EXTRA = (
-    Column("kind", "text", "grid: a grid point; line: where replicon = 1 along the searched parameter"),
-    Column("side", "text", "replicon below or above 1 by twice its error; unresolved"),
+    Column("kind", "text", "grid: a grid point; line: where replica symmetry breaks along the searched parameter"),
+    Column("side", "text", "stable or broken by `rs_stable`; unresolved"),
     Column("searched", "text", "name of the searched parameter"),
-    Column("low", "number", "line: largest value of it below the line where the side is known; null: none"),
-    Column("high", "number", "line: smallest value above the line where the side is known; null: none"),
+    Column("low", "number", "line: largest value of it before the line where the side is known; null: none"),
+    Column("high", "number", "line: smallest value beyond the line where the side is known; null: none"),
     Column("resolved", "flag", "line: sides are known at low and high, differ, and low to high is within tol"),
 )
 LINE_COLUMNS = (*COLUMNS, *_EXTRA)
@@ -51,22 +53,19 @@ class Point(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Where the side changes: the known points around it (None at an end of the grid), and the nearest to one."""
+    """Where the side changes: the known points around it (None at an end of the grid), and one in the middle."""
 
     low: Point | None
     high: Point | None
-    nearest: Point
+    middle: Point
     resolved: bool
 
 
 def side_of(solution: Solution) -> str:
-    """Below or above one by twice the error of the replicon, else unresolved."""
-    error = 2.0 * solution.errors.get("replicon", math.inf)
-    if not solution.converged or not math.isfinite(solution.replicon):
+    """The verdict of a solution."""
+    if not solution.converged or solution.rs_stable is None:
         return UNRESOLVED
-    if solution.replicon + error < 1.0:
-        return BELOW
-    return ABOVE if solution.replicon - error > 1.0 else UNRESOLVED
+    return STABLE if solution.rs_stable else BROKEN
 
 
 def refine(
@@ -116,9 +115,8 @@ def _crossings(points: list[Point], tolerance: float) -> list[Crossing]:
             continue
         changes = None not in (last, one) and last.side != one.side
         if between or changes:
-            candidates = [*between, *([last, one] if changes else [])]
-            nearest = min(candidates, key=lambda p: abs(math.log(max(p.solution.replicon, 1e-300))))
-            found.append(Crossing(last, one, nearest, changes and _close(last.value, one.value, tolerance)))
+            middle = between[len(between) // 2] if between else last
+            found.append(Crossing(last, one, middle, changes and _close(last.value, one.value, tolerance)))
         last, between = one, []
     return found
 
@@ -223,8 +221,8 @@ class LineMap:
             ends = {
                 name: None if one is None else one.value for name, one in (("low", found.low), ("high", found.high))
             }
-            marks = {"kind": "line", "side": found.nearest.side, "resolved": found.resolved}
-            rows.append(found.nearest.solution.to_row() | common | ends | marks)
+            marks = {"kind": "line", "side": found.middle.side, "resolved": found.resolved}
+            rows.append(found.middle.solution.to_row() | common | ends | marks)
         return rows
 
 

@@ -67,7 +67,7 @@ def figure_of(
         return heads.figure_of([select(frame, where) for frame in frames])
     if any(is_line(frame) for frame in frames):
         if any((x, y, hue)):
-            raise InvalidProblem("the line replicon = 1 is drawn over what was searched; leave out x, y and hue")
+            raise InvalidProblem("the line of replica symmetry is drawn over what was searched; leave out x, y and hue")
         line, others = ([frame for frame in frames if is_line(frame) is kind] for kind in (True, False))
         joined = (select(pandas.concat(part, ignore_index=True), where) if part else None for part in (line, others))
         return stability.line_figure(*joined)

@@ -1,4 +1,4 @@
-"""Where replica symmetry breaks: verdicts and the line replicon = 1 over a plane, and how minima scatter there."""
+"""Where replica symmetry breaks: verdicts and their line over a plane, and how minima scatter there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SEVERAL = 1.0 + 1e-9  # mean number of minima from which some data set has more
 
 
 def line_figure(lines: pandas.DataFrame, experiments: pandas.DataFrame | None = None) -> Figure:
-    """The verdict on replica symmetry in cells, the line replicon = 1 upon them, and minima of L-BFGS as markers.
+    """The verdict on replica symmetry in cells, the line where it changes upon them, and minima of L-BFGS as markers.
 
     The searched parameter is vertical, the first other one that varies horizontal, the rest has panels. In each column
     of cells the line is drawn where it was located, and as a hatched interval where it is not resolved. Markers are
@@ -113,11 +113,11 @@ def _draw_line(axes: Axes, rows: pandas.DataFrame, x: str, y: str, handles: dict
         low, high = (end if math.isnan(value) else value for value, end in ((row["low"], bottom), (row["high"], top)))
         if row["resolved"]:
             axes.plot([left, right], [math.sqrt(low * high)] * 2, color="black", linewidth=1.6, solid_capstyle="butt")
-            handles["line"] = Line2D([], [], color="black", linewidth=1.6, label="replicon = 1")
+            handles["line"] = Line2D([], [], color="black", linewidth=1.6, label="replica symmetry breaks")
         else:
             style = {"facecolor": "none", "edgecolor": "black", "linewidth": 0.6, "hatch": "\\\\\\\\"}
             axes.add_patch(Rectangle((left, low), right - left, high - low, **style))
-            handles["interval"] = Patch(**style, label="replicon = 1 in here, if anywhere")
+            handles["interval"] = Patch(**style, label="it breaks in here, if anywhere")
     for state, (name, colour) in enumerate(_COLOURS.items()):
         if (states == state).any():
             style = {"facecolor": colour, "edgecolor": "#999999", "linewidth": 0.5}

@@ -1,11 +1,8 @@
-"""The map of replicon = 1: bisection on made-up replicons, honest about what is unresolved; and a real piece of it."""
-
-import dataclasses
-import math
+"""The map of replica symmetry: bisection on made-up verdicts, honest about what is unresolved; a real piece of it."""
 
 import pytest
 
-from replica.checks.line import ABOVE, BELOW, UNRESOLVED, LineMap, refine, side_of
+from replica.checks.line import BROKEN, STABLE, UNRESOLVED, LineMap, refine, side_of
 from replica.errors import InvalidProblem
 from replica.models.data.spiked_slr import SpikedSLR
 from replica.models.problem import Problem
@@ -15,15 +12,16 @@ PROBLEM = Problem(data=SpikedSLR(2.0), alpha=2.0)
 
 
 def solution(replicon, error=1e-6, status=Status.CONVERGED):
-    return Solution(problem=PROBLEM, estimator="erm", status=status, replicon=replicon, errors={"replicon": error})
+    """Without jumps: the verdict is that of the replicon."""
+    verdict = None if abs(replicon - 1.0) <= 2.0 * error else replicon < 1.0
+    return Solution(problem=PROBLEM, estimator="erm", status=status, replicon=replicon, rs_stable=verdict)
 
 
 def test_sides():
-    assert side_of(solution(0.9, 0.04)) == BELOW
-    assert side_of(solution(1.1, 0.04)) == ABOVE
-    assert side_of(solution(1.1, 0.06)) == side_of(solution(0.9, 0.06)) == UNRESOLVED
-    assert side_of(solution(0.5, 1e-6, Status.STALLED)) == side_of(solution(math.nan)) == UNRESOLVED
-    assert side_of(dataclasses.replace(solution(0.5), errors={})) == UNRESOLVED
+    assert side_of(solution(0.9, 0.04)) == STABLE
+    assert side_of(solution(1.1, 0.04)) == BROKEN
+    assert side_of(solution(1.1, 0.06)) == UNRESOLVED
+    assert side_of(solution(0.5, 1e-6, Status.STALLED)) == UNRESOLVED
 
 
 @pytest.mark.parametrize("grid", [(0.01, 0.1), (0.1, 0.03, 0.01), tuple(0.01 * 1.3**i for i in range(10))])
@@ -33,7 +31,7 @@ def test_a_sharp_line_is_bracketed_to_the_tolerance(grid):
     points, (crossing,) = refine(lambda reg: solution(line / reg), grid, 0.02)
     assert [point.value for point in points] == sorted(point.value for point in points)
     assert crossing.low.value < line < crossing.high.value <= 1.02 * crossing.low.value
-    assert (crossing.low.side, crossing.high.side, crossing.resolved) == (ABOVE, BELOW, True)
+    assert (crossing.low.side, crossing.high.side, crossing.resolved) == (BROKEN, STABLE, True)
 
 
 def test_a_blurred_line_is_unresolved_just_where_the_error_says():
@@ -43,7 +41,7 @@ def test_a_blurred_line_is_unresolved_just_where_the_error_says():
     assert crossing.low.value == pytest.approx(0.04 / 1.2, rel=0.02)
     assert crossing.high.value == pytest.approx(0.04 / 0.8, rel=0.02)
     assert not crossing.resolved
-    assert crossing.nearest.solution.replicon == pytest.approx(1.0, abs=0.1)
+    assert crossing.middle.solution.replicon == pytest.approx(1.0, abs=0.1)
 
 
 def test_two_lines_none_and_one_that_leaves_the_grid():
@@ -53,25 +51,25 @@ def test_two_lines_none_and_one_that_leaves_the_grid():
     assert len(refine(hump, (0.0, 0.5, 1.0), 0.02)[1]) == 2
     assert refine(lambda _: solution(0.3), (0.0, 1.0), 0.02)[1] == []
     (crossing,) = refine(lambda value: solution(value, 0.1), (0.9, 2.0), 0.02)[1]
-    assert (crossing.low, crossing.high.side, crossing.resolved) == (None, ABOVE, False)
+    assert (crossing.low, crossing.high.side, crossing.resolved) == (None, BROKEN, False)
 
 
 def test_a_replicon_that_touches_one_is_unresolved():
     (crossing,) = refine(lambda value: solution(1.0 - (value - 0.5) ** 2, 1e-3), (0.0, 0.5, 1.0), 0.05)[1]
-    assert (crossing.low.side, crossing.high.side, crossing.resolved) == (BELOW, BELOW, False)
+    assert (crossing.low.side, crossing.high.side, crossing.resolved) == (STABLE, STABLE, False)
 
 
 GRID = {"model": "spiked-slr", "alpha": "2", "reg": "0.01,0.1"}
 
 
 def test_the_line_of_spiked_slr(solved):
-    """Replicon 1.43 at reg = .01 and .63 at .1 (theory.md section 8): the line lies between."""
+    """Broken at reg = .01, stable at .1 (theory.md section 8): the line lies between."""
     rows = LineMap.of(GRID, tolerance=1.0).run()
     assert {tuple(row[name] is not None for name in ("low", "high")) for row in rows if row["kind"] == "line"} == {
         (True, True)
     }
     below, above = rows[1], rows[0]
-    assert (above["reg_k"], above["side"], below["reg_k"], below["side"]) == (0.01, ABOVE, 0.1, BELOW)
+    assert (above["reg_k"], above["side"], below["reg_k"], below["side"]) == (0.01, BROKEN, 0.1, STABLE)
     (line,) = [row for row in rows if row["kind"] == "line"]
     assert 0.01 <= line["low"] < line["reg_k"] < line["high"] <= 0.1
     assert (line["searched"], line["alpha"]) == ("reg", 2.0)

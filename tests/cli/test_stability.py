@@ -14,11 +14,11 @@ def test_command(run, tmp_path):
         rows = list(csv.DictReader(stream))
     assert tuple(rows[0]) == NAMES
     assert [(row["kind"], row["side"], row["reg_k"]) for row in rows] == [
-        ("grid", "below", "0.1"),
-        ("grid", "below", "1.0"),
+        ("grid", "stable", "0.1"),
+        ("grid", "stable", "1.0"),
     ]
     assert err.startswith("wrote")
     assert run("stability", *options, "--output", str(path))[0] == 2
-    assert "below" in run("stability", *options)[1]
+    assert "stable" in run("stability", *options)[1]
     code, out, err = run("stability", *options, "--tol", "0")
     assert (code, out, err.count("\n")) == (2, "", 1)

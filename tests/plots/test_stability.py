@@ -1,4 +1,4 @@
-"""The line replicon = 1 over a plane: cells, located and unresolved stretches, minima of L-BFGS."""
+"""The line of replica symmetry over a plane: cells, located and unresolved stretches, minima of L-BFGS."""
 
 from __future__ import annotations
 
