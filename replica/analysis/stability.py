@@ -21,6 +21,7 @@ NEGLIGIBLE_JUMP = 1e-4
 # of the standard deviation of the median to the mean range, of normal values; the range itself for up to three levels
 RANGES = (1.0, 1.0, 0.5, 0.35)
 SQRT_TERM = 2.0 / math.sqrt(math.pi)
+STRENGTH = 1.0 / math.sqrt(2.0)
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class _Measure:
-    """One set of nodes' replicon, share of the jumps in V_hat_k, and b of the square-root term, (alpha/2) times the
+    """One set of nodes' replicon, share of the jumps in V_hat_k, and b of the square-root term, alpha/sqrt(2) times the
     integral of |chi_+ - chi_-|^2 over the surface of the jumps."""
 
     replicon: float
@@ -62,7 +63,7 @@ def replicon_of(overlaps: np.ndarray, alpha: float, sums: StabilitySums) -> floa
 
 def _measure(state: State, alpha: float, sums: StabilitySums) -> _Measure:
     return _Measure(
-        replicon_of(state.x, alpha, sums), alpha * sums.jump / state.conjugates[2], 0.5 * alpha * sums.jump_square
+        replicon_of(state.x, alpha, sums), alpha * sums.jump / state.conjugates[2], STRENGTH * alpha * sums.jump_square
     )
 
 
@@ -120,7 +121,7 @@ def _by_variants(channel: Channel, par: np.ndarray, alpha: float, state: State) 
                 for source in channel.stability_variants(par, effort)
             ]
         )
-        unseen = alpha * sums.unseen / state.conjugates[2], 0.5 * alpha * sums.unseen_square
+        unseen = alpha * sums.unseen / state.conjugates[2], STRENGTH * alpha * sums.unseen_square
         error = _Measure(
             sampled["replicon"],
             math.hypot(sampled["prox_jump"], unseen[0]),

@@ -55,22 +55,23 @@ def test_verdict(solution, stable):
 
 
 def test_strength_of_the_jumps(solved):
-    """Two fields at a distance of covariance 2C: V_k^2 alpha E|g - g'|^2/2 = T C + 2/sqrt(pi) b sqrt(C), C small."""
-    problem, C, count = LOW[2.0, 0.01], 1e-3, 25_000
+    """C = |k - k'|^2/D is the variance of omega_k - omega_k' of two replicas, and that of their next keys is
+    alpha V_k^2 E|g - g'|^2 = T C + 2/sqrt(pi) b sqrt(C) for small C."""
+    problem, C, count = LOW[2.0, 0.01], 2e-3, 25_000
     (solution,) = solved(problem, rtol=1e-2)
     equations = Equations(problem, ladder(problem, seed=0, threads=None).channel(3))
     sums = equations.channel.stability(equations.parameters(np.array(solution.overlaps)))
-    strength = 0.5 * problem.alpha * sums.jump_square
+    strength = problem.alpha * sums.jump_square / np.sqrt(2.0)
     m_k, q_k, V_k, m_v, q_v, V_v = solution.overlaps
     rng = np.random.default_rng(0)
     found = []
     for _ in range(4):
         omega_v = np.sqrt(q_v) * rng.standard_normal((count, 2))
         y = m_v / q_v * omega_v[:, 0] + np.sqrt(1.0 - m_v**2 / q_v) * rng.standard_normal(count)
-        omega_k = np.sqrt(q_k - C) * rng.standard_normal((count, 2)) + [m_k * np.sqrt(2.0), 0.0]
-        moved = [omega_k + np.sqrt(C) * rng.standard_normal((count, 2)) for _ in range(2)]
+        omega_k = np.sqrt(q_k - C / 2) * rng.standard_normal((count, 2)) + [m_k * np.sqrt(2.0), 0.0]
+        moved = [omega_k + np.sqrt(C / 2) * rng.standard_normal((count, 2)) for _ in range(2)]
         one, other = (manifold.proximal(fields, omega_v, y, V_k, V_v)[1] for fields in moved)
-        distance = V_k**2 * problem.alpha * 0.5 * np.mean(np.sum((one - other) ** 2, axis=1))
+        distance = V_k**2 * problem.alpha * np.mean(np.sum((one - other) ** 2, axis=1))
         found.append((distance - solution.replicon * C) / np.sqrt(C) * np.sqrt(np.pi) / 2.0)
     error = np.std(found, ddof=1) / 2.0
     assert abs(np.mean(found) - strength) < 4.0 * error + 0.1 * strength
