@@ -84,7 +84,7 @@ class NodeChannel(Channel):
 
     def _channel_sums(self, total: np.ndarray, unproved: int, failed: int) -> ChannelSums:
         # a proximal point that is not stationary counts against the norm, hence in every error
-        return ChannelSums(total[0], total[1:7], total[7], 1.0 + failed / self.nodes, unproved == 0)
+        return ChannelSums(total[0], total[1:7], total[7], 1.0 + failed / self.nodes, bool(unproved == 0))
 
     def _stability_sums(self, responses: np.ndarray, found: LineSums) -> StabilitySums:
         _, _, *squares = responses

@@ -35,6 +35,7 @@ def test_numbers_at_three_tokens(solved, row):
     (solution,) = solved(problem, rtol=5e-3)
     assert solution.status is Status.CONVERGED
     assert solution.accuracy_met
+    assert {type(cell) for cell in solution.to_row().values()} <= {str, int, float, bool, type(None)}
     assert solution.init == ("informed", "uninformed")
     found = {**solution.overlaps._asdict(), "test_risk": solution.test_risk, "train_loss": solution.train_loss}
     for (key, value), reference in zip(found.items(), expected, strict=True):
