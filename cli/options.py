@@ -153,6 +153,8 @@ def problems(
 
     if erf_offset is not None and "erf" not in activations:
         raise InvalidProblem(f"erf-offset = {erf_offset} applies to --activation erf only; leave it out or add erf")
+    if None not in (reg, reg_k, reg_v):
+        raise InvalidProblem("reg has no effect next to reg_k and reg_v; leave out one of the three")
     both = 1.0 if reg is None else reg
     data = data_model(model, nu)
     found = []

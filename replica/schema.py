@@ -74,6 +74,7 @@ def _columns() -> tuple[Column, ...]:
     with_error += ["attention_relevant", "replicon", "prox_jump", "off_m", "distance_k", "minima"]
     errors = [Column(f"{name}_err", number, f"absolute error estimate of {name}") for name in with_error]
     tail = [
+        Column("optimised", text, "penalties and offset set to those of least test risk, joined by +"),
         Column("rtol", number, "relative error asked of test_risk"),
         Column("residual", number, "undamped max |F(x) - x|/scale; the scale of m is sqrt(q), of q and V themselves"),
         Column("iterations", integer, "evaluations of the fixed-point map"),
@@ -98,14 +99,15 @@ def row_of(solution: Solution) -> dict[str, Any]:
         "model": problem.data.name,
         "estimator": solution.estimator,
         "activation": None if is_bayes else problem.activation.name,
-        "erf_offset": None if is_bayes else getattr(problem.activation, "offset", None),
+        "erf_offset": None if is_bayes else _number(getattr(problem.activation, "offset", None)),
         "alpha": problem.alpha,
         "length": str(problem.length),
         "nu": problem.data.nu,
         "noise": problem.noise,
-        "reg_k": None if is_bayes else problem.reg_k,
-        "reg_v": None if is_bayes else problem.reg_v,
+        "reg_k": None if is_bayes else _number(problem.reg_k),
+        "reg_v": None if is_bayes else _number(problem.reg_v),
         "init": "+".join(solution.init),
+        "optimised": None if is_bayes else "+".join(solution.optimised or problem.unknowns) or None,
         "status": str(solution.status),
         "version": __version__,
         **solution.overlaps._asdict(),
@@ -114,6 +116,11 @@ def row_of(solution: Solution) -> dict[str, Any]:
     }
     row = {name: values[name] if name in values else getattr(solution, name, None) for name in NAMES}
     return {name: _plain(value) for name, value in row.items()}
+
+
+def _number(value: Any) -> Any:
+    """None for an "optimal" that a failed search left."""
+    return None if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:

@@ -90,6 +90,8 @@ class Solution:
         Whether every proximal point is guaranteed to be a global minimum.
     accuracy_met : bool or None
         Whether the error of test_risk is within rtol.
+    optimised : tuple of str
+        Which of reg_k, reg_v and erf_offset were set to the values of least test risk.
     residual : float
         Undamped max |F(x) - x| / scale, the scale of m being sqrt(q), of q and V themselves.
     iterations : int
@@ -122,6 +124,7 @@ class Solution:
     rs_stable: bool | None = None
     prox_global: bool | None = None
     accuracy_met: bool | None = None
+    optimised: tuple[str, ...] = ()
     residual: float = NAN
     iterations: int = 0
     method: str = ""

@@ -60,6 +60,7 @@ def optimise(problem: Problem, *, seed: int, threads: int | None, **options: Any
             solution,
             message="; ".join([*notes, *_doubt(solution), *([solution.message] if solution.message else [])]),
             method=solution.method + method,
+            optimised=search.names,
         )
         for solution in solutions
     ]

@@ -10,9 +10,12 @@ Every list defines the same two functions (theory.md section 4, "Prox."; arrays 
 
 The module that includes the texts defines what they leave open:
 
-    elementwise, centred   phi_terms(x) -> (phi, phi', phi''), CENTRED, PHI_SUP, D1_SUP, D2_SUP: bounds on |phi|,
-                           |phi'|, |phi''| (math.inf when there is none: then is_global is never proved cheaply)
-    normalised             log_phi_terms(x) -> the same of log phi, D1_SUP, D2_SUP
+    elementwise, centred   scalar_terms(x, piece) -> (phi, phi', phi''), CENTRED, PHI_SUP, D1_SUP, D2_SUP: bounds on
+                           |phi|, |phi'|, |phi''| (math.inf when there is none), STRAIGHT: whether phi is made of
+                           several straight pieces
+    normalised             scalar_terms(x, piece) -> the same of log phi, D1_SUP, D2_SUP, RISING: whether phi' > 0
+    both                   KINKS, KINKED: where the smooth pieces of phi meet, increasing, and whether there are any;
+                           piece 0 ends at the first
     linear                 CENTRED
 """
 
@@ -30,11 +33,11 @@ def prox_files(combination: str, affine: bool) -> tuple[Path, ...]:
     """Leaf files for a combination (`elementwise`, `centred`, `normalised`); `affine` if phi is 1 + chi or chi."""
     names = ["prox_response"]
     if combination == "normalised":
-        names += ["prox_newton", "prox_normalised"]
+        names += ["prox_kinks", "prox_newton", "prox_wells", "prox_normalised"]
     elif affine:
         names += ["prox_linear"]
     else:
-        names += ["prox_newton", "prox_elementwise"]
+        names += ["prox_kinks", "prox_newton", "prox_pieces", "prox_elementwise"]
     return tuple(Path(__file__).with_name(f"{name}.py") for name in names)
 
 

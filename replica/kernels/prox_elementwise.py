@@ -1,6 +1,6 @@
 """Proximal point of sigma_l = phi(chi_l), or 1 + phi(chi_l) - mean phi if CENTRED: Newton from several starts.
 
-Leaf text of generated modules, which define `phi_terms`, `CENTRED`, `PHI_SUP`, `D1_SUP` and `D2_SUP` (see `prox.py`).
+Leaf text of generated modules, which define `scalar_terms`, `CENTRED`, the bounds and the kinks (see `prox.py`).
 Source: theory.md section 4, "Prox".
 
 With z = omega_v + V_v r sigma, c = omega_v + 2 V_v r sigma, n = 1 + V_v |sigma|^2 (z and c less their means if CENTRED)
@@ -8,8 +8,6 @@ the first term F of Phi has
 
     dF/dchi = -r phi' z,   d2F/dchi2 = diag(-r z phi'' - V_v r^2 phi'^2) + (phi' c)(phi' c)^T/n
                                        + (V_v r^2/L) phi' phi'^T  if CENTRED.
-
-phi must be twice differentiable: at a kink the descent stops and reports that it has not converged.
 """
 
 import math
@@ -26,7 +24,7 @@ def prox_value(chi, omega_k, omega_v, y, V_k, V_v, sigma, rows):
     length = chi.shape[0]
     mean = 0.0
     for l in range(length):
-        sigma[l], rows[0, l], rows[1, l] = phi_terms(chi[l])
+        sigma[l], rows[0, l], rows[1, l] = scalar_terms(chi[l], piece_of(chi[l]))
         mean += sigma[l] / length
     dot = 0.0
     squares = 0.0
@@ -73,10 +71,12 @@ def prox_curvature(chi, omega_k, omega_v, y, V_k, V_v, sigma, r, rows, small):
     for l in range(length):
         rise = V_v * r * sigma[l]
         z = omega_v[l] + rise - mean_z
-        slope = rows[0, l]
+        slope, curvature, rows[15, l] = falling_side(chi[l], omega_k[l], V_k * r * z, rows[0, l], rows[1, l])
         gradient = chi[l] - omega_k[l] - V_k * r * slope * z
+        rows[4, l] = 1.0 - V_k * (r * z * curvature + weight * slope * slope)
+        if rows[15, l] < 0.0:
+            gradient = 0.0
         rows[3, l] = gradient
-        rows[4, l] = 1.0 - V_k * (r * z * rows[1, l] + weight * slope * slope)
         rows[5, l] = slope * (z + rise - mean_rise)
         rows[6, l] = slope
         residual = max(residual, abs(gradient))
@@ -91,12 +91,16 @@ def prox_curvature(chi, omega_k, omega_v, y, V_k, V_v, sigma, r, rows, small):
 
 
 @njit(nogil=True, error_model="numpy")
-def elementwise_certificate(omega_v, r, V_k, V_v):
+def elementwise_certificate(chi, omega_k, omega_v, r, energy, V_k, V_v):
     """True if a stationary point with this r is the global minimum (see `normalised_certificate`).
 
     Here D(chi) is a sum over tokens (CENTRED: that plus a convex term), convex if every one of them is.
     """
     length = omega_v.shape[0]
+    if STRAIGHT:
+        return straight_certificate(chi, omega_k, omega_v, r, energy, V_k, V_v)
+    if KINKED:
+        return False
     mean = 0.0
     reach = PHI_SUP
     if CENTRED:
@@ -124,7 +128,7 @@ def elementwise_scan(omega_k, omega_v, y, V_k, V_v, chi, sigma, energy, r, rows)
     moved = 0.0
     s = y
     for l in range(length):
-        phi, _, _ = phi_terms(chi[l])
+        phi, _, _ = scalar_terms(chi[l], piece_of(chi[l]))
         if CENTRED:
             mean_v += omega_v[l] / length
         first += phi
@@ -133,7 +137,7 @@ def elementwise_scan(omega_k, omega_v, y, V_k, V_v, chi, sigma, energy, r, rows)
         s -= sigma[l] * omega_v[l]
     mean = first / length if CENTRED else 0.0
     for l in range(length):
-        own, _, _ = phi_terms(chi[l])
+        own, _, _ = scalar_terms(chi[l], piece_of(chi[l]))
         b = omega_v[l] - mean_v
         rest = moved - (chi[l] - omega_k[l]) ** 2
         radius = math.sqrt(max(0.0, 2.0 * V_k * energy - rest))
@@ -148,7 +152,7 @@ def elementwise_scan(omega_k, omega_v, y, V_k, V_v, chi, sigma, energy, r, rows)
         last_x = x
         last_step = 0.0
         while x <= end:
-            phi, _, _ = phi_terms(x)
+            phi, _, _ = scalar_terms(x, piece_of(x))
             change = phi - own
             squares = second + phi * phi - own * own
             if CENTRED:
@@ -166,7 +170,13 @@ def elementwise_scan(omega_k, omega_v, y, V_k, V_v, chi, sigma, energy, r, rows)
             last = value
             last_x = x
             # fine where phi bends and around the start, geometric elsewhere
-            last_step = max(0.35, 0.25 * min(abs(x - omega_k[l]), abs(x) - 3.0))
+            if KINKED:
+                bend = abs(x - omega_k[l])
+                for kink in KINKS:
+                    bend = min(bend, abs(x - kink))
+                last_step = max(min(0.35, 0.02 * radius), 0.25 * bend)
+            else:
+                last_step = max(0.35, 0.25 * min(abs(x - omega_k[l]), abs(x) - 3.0))
             x += last_step
 
 
@@ -185,18 +195,31 @@ def prox_point(omega_k, omega_v, y, V_k, V_v, chi, sigma, g_k, rows, small):
     improved = False
     for l in range(length):
         chi[l] = omega_k[l]
-    for attempt in range(1 + ROUNDS * (FLIPS + 1)):
+    combinations = piece_combinations(length)
+    tried = 0
+    duals = 0 if STRAIGHT else 2
+    for attempt in range(1 + combinations + 2 + ROUNDS * (FLIPS + 1)):
         found, found_r, found_converged = newton_descend(omega_k, omega_v, y, V_k, V_v, chi, sigma, rows, small)
         if attempt == 0 or found < energy * (1.0 - 1e-12):
             energy, r, converged = found, found_r, found_converged
             improved = True
             for l in range(length):
                 best[l] = chi[l]
-            is_global = elementwise_certificate(omega_v, r, V_k, V_v) or (CENTRED and length == 1)
+            is_global = elementwise_certificate(chi, omega_k, omega_v, r, energy, V_k, V_v) or (CENTRED and length == 1)
             if is_global:
                 break
-        if attempt == 0 or flips == FLIPS:
-            if rounds == ROUNDS or not improved:
+        started = False
+        while duals < 2 and not started:
+            started = straight_start(best, omega_k, omega_v, y, energy, V_k, V_v, duals == 1, chi)
+            duals += 1
+        if started:
+            continue
+        if tried < combinations:
+            piece_start(tried, omega_k, energy, V_k, chi)
+            tried += 1
+            continue
+        if rounds == 0 or flips == FLIPS:
+            if rounds == ROUNDS or (rounds > 0 and not improved):
                 break
             rounds += 1
             flips = 0
@@ -235,7 +258,10 @@ def prox_point(omega_k, omega_v, y, V_k, V_v, chi, sigma, g_k, rows, small):
         energy, r = prox_value(chi, omega_k, omega_v, y, V_k, V_v, sigma, rows)
     mean_z, _ = elementwise_means(omega_v, V_v, sigma, r)
     for l in range(length):
-        g_k[l] = r * rows[0, l] * (omega_v[l] + V_v * r * sigma[l] - mean_z)
+        if is_kink(chi[l]):
+            g_k[l] = (chi[l] - omega_k[l]) / V_k
+        else:
+            g_k[l] = r * rows[0, l] * (omega_v[l] + V_v * r * sigma[l] - mean_z)
     return r, energy, is_global, converged
 
 
@@ -243,6 +269,8 @@ def prox_point(omega_k, omega_v, y, V_k, V_v, chi, sigma, g_k, rows, small):
 def prox_response(chi, sigma, omega_v, r, V_k, V_v, rows, small):
     """Traces and squares of d g/d omega (see `response_sums`)."""
     for l in range(chi.shape[0]):
-        _, rows[0, l], rows[1, l] = phi_terms(chi[l])
+        _, rows[0, l], rows[1, l] = scalar_terms(chi[l], piece_of(chi[l]))
+        if is_kink(chi[l]):
+            rows[0, l], rows[1, l] = 0.0, math.inf
         rows[2, l] = omega_v[l] + V_v * r * sigma[l]
     return response_elementwise(CENTRED, sigma, rows[2], r, V_k, V_v, rows, small)

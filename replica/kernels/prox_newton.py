@@ -1,13 +1,14 @@
 """Safeguarded Newton descent on the reduced proximal energy, O(L) per step.
 
 Leaf text of generated modules; `prox_value` and `prox_curvature` come from `prox_normalised.py` or
-`prox_elementwise.py`.  Source: theory.md section 4, "Prox".
+`prox_elementwise.py`, what kinks need from `prox_kinks.py`.  Source: theory.md section 4, "Prox".
 
 Everything is scaled by V_k: with F the first term of Phi the gradient is (chi - omega_k) + V_k grad F and the Hessian
 I + V_k F'' = diag(D) + U C U^T with at most three columns. A Levenberg shift mu keeps the model positive definite, and
 a step is taken only if Phi falls (near round-off, where Phi says nothing: if the gradient falls).
 
-Rows of work: 0, 1 derivatives of phi where evaluated last; 3 gradient; 4 D; 5-7 columns of U; 8 step; 9 trial point.
+Rows of work: 0, 1 derivatives of phi where evaluated last; 3 gradient; 4 D; 5-7 columns of U; 8 step; 9 trial point;
+15 pieces (`prox_kinks.py`).
 """
 
 import math
@@ -207,6 +208,13 @@ def newton_descend(omega_k, omega_v, y, V_k, V_v, chi, sigma, rows, small):
         for l in range(length):
             predicted += 0.5 * rows[8, l] * (mu * rows[8, l] - rows[3, l])
             rows[9, l] = chi[l] + rows[8, l]
+        if KINKED and cut_at_kinks(chi, rows):
+            predicted = model_fall(chi, rank, rows, small)
+            if predicted < 0.0:
+                mu = max(4.0 * mu, 0.25)
+                if mu > 1e30:
+                    break
+                continue
         trial, trial_r = prox_value(rows[9], omega_k, omega_v, y, V_k, V_v, sigma, rows)
         actual = V_k * (energy - trial)
         noise = predicted <= 1e-12 * V_k * energy

@@ -1,6 +1,8 @@
 """Proximal point of sigma_l = phi(chi_l)/sum phi: Newton with a diagonal plus rank-three Hessian, several starts.
 
-Leaf text of generated modules, which define `log_phi_terms`, `D1_SUP` and `D2_SUP` (see `prox.py`).
+Where phi does not rise throughout, or is kinked, `prox_wells.py` searches on.
+
+Leaf text of generated modules, which define `scalar_terms`, the bounds and the kinks (see `prox.py`).
 Source: theory.md section 4, "Prox".
 
 With u = log phi(chi), A = diag(sigma) - sigma sigma^T, z = omega_v + V_v r sigma, f = sigma . z, q = -r (z - f),
@@ -24,7 +26,10 @@ def prox_value(chi, omega_k, omega_v, y, V_k, V_v, sigma, rows):
     length = chi.shape[0]
     top = -math.inf
     for l in range(length):
-        sigma[l], rows[0, l], rows[1, l] = log_phi_terms(chi[l])
+        sigma[l], rows[0, l], rows[1, l] = scalar_terms(chi[l], piece_of(chi[l]))
+        if sigma[l] == -math.inf:
+            # a zero of phi, where phi' = 0 too
+            rows[0, l], rows[1, l] = 0.0, 0.0
         top = max(top, sigma[l])
     if not abs(top) < math.inf:
         return math.inf, 0.0
@@ -73,10 +78,12 @@ def prox_curvature(chi, omega_k, omega_v, y, V_k, V_v, sigma, r, rows, small):
         z = omega_v[l] - omega_v[top] + rise
         pull = -r * sigma[l] * (z - f)
         d = pull - weight * sigma[l] * sigma[l]
-        slope = rows[0, l]
+        slope, curvature, rows[15, l] = falling_side(chi[l], omega_k[l], -V_k * pull, rows[0, l], rows[1, l])
         gradient = chi[l] - omega_k[l] + V_k * slope * pull
+        rows[4, l] = 1.0 + V_k * (slope * slope * d + curvature * pull)
+        if rows[15, l] < 0.0:
+            gradient = 0.0
         rows[3, l] = gradient
-        rows[4, l] = 1.0 + V_k * (slope * slope * d + rows[1, l] * pull)
         rows[5, l] = slope * d
         rows[6, l] = slope * sigma[l]
         rows[7, l] = slope * sigma[l] * (z + rise - f_twice)
@@ -116,7 +123,7 @@ def prox_point(omega_k, omega_v, y, V_k, V_v, chi, sigma, g_k, rows, small):
     r_first = 0.0
     for l in range(length):
         chi[l] = omega_k[l]
-    for attempt in range(min(length, STARTS) + 1):
+    for attempt in range(min(length, STARTS) + 1 if RISING else 1):
         found, found_r, found_converged = newton_descend(omega_k, omega_v, y, V_k, V_v, chi, sigma, rows, small)
         if attempt == 0 or found < energy * (1.0 - 1e-12):
             energy, r, converged = found, found_r, found_converged
@@ -138,11 +145,18 @@ def prox_point(omega_k, omega_v, y, V_k, V_v, chi, sigma, g_k, rows, small):
         # where the residual vanishes on the way the well lies near equal weights, else near full attention
         crossing = (y - omega_v[token]) * r_first < 0.0
         normalised_start(omega_k, token, 0.0 if crossing else MARGIN, chi)
+    if not is_global and (KINKED or not RISING):
+        energy, r, converged, is_global = wells_search(
+            omega_k, omega_v, y, V_k, V_v, energy, r, converged, chi, sigma, rows, small
+        )
     if not is_global:
         for l in range(length):
             chi[l] = best[l]
         energy, r = prox_value(chi, omega_k, omega_v, y, V_k, V_v, sigma, rows)
     normalised_field(omega_v, V_v, sigma, r, rows, g_k)
+    for l in range(length):
+        if is_kink(chi[l]):
+            g_k[l] = (chi[l] - omega_k[l]) / V_k
     return r, energy, is_global, converged
 
 
@@ -234,6 +248,8 @@ def normalised_field(omega_v, V_v, sigma, r, rows, g_k):
 def prox_response(chi, sigma, omega_v, r, V_k, V_v, rows, small):
     """Traces and squares of d g/d omega (see `response_sums`)."""
     for l in range(chi.shape[0]):
-        _, rows[0, l], rows[1, l] = log_phi_terms(chi[l])
+        _, rows[0, l], rows[1, l] = scalar_terms(chi[l], piece_of(chi[l]))
+        if is_kink(chi[l]):
+            rows[0, l], rows[1, l] = 0.0, math.inf
         rows[2, l] = omega_v[l] + V_v * r * sigma[l]
     return response_normalised(sigma, rows[2], r, V_k, V_v, rows, small)

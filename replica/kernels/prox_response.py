@@ -9,11 +9,16 @@ U C U^T of at most three columns: with e = y - sigma.z = r and w = grad(sigma.z)
     centred       H = blocks + w w^T + (e/L)(a 1_v^T + 1_v a^T),       a = (phi', 0), z - mean z for z in b_kk
     normalised    H = blocks + w w^T + e (w s^T + s w^T),              s = (u' sigma, 0), u = log phi,
                   b_kk = -e sigma (z - f)(u'^2 + u''),  b_kv = -e u' sigma
+
+A second derivative inf with slope 0 stands for a token held at a kink: its chi does not move.
 """
 
 import math
 
 from numba import njit
+
+# curvature, times V_k, of a token that does not move
+STIFF = 1e30
 
 
 @njit(nogil=True, error_model="numpy")
@@ -220,6 +225,8 @@ def response_elementwise(centred, sigma, z, r, V_k, V_v, rows, small):
         u_v[1, l] = 0.0
         u_k[2, l] = 0.0
         u_v[2, l] = 1.0
+        if rows[1, l] == math.inf:
+            b_kk[l] = STIFF / V_k
     C = small[0]
     C[:3, :3] = 0.0
     C[0, 0] = 1.0
@@ -253,6 +260,8 @@ def response_normalised(sigma, z, r, V_k, V_v, rows, small):
         u_v[0, l] = sigma[l]
         u_k[1, l] = slope * sigma[l]
         u_v[1, l] = 0.0
+        if rows[1, l] == math.inf:
+            b_kk[l] = STIFF / V_k
     C = small[0]
     C[0, 0] = 1.0
     C[0, 1] = r

@@ -6,6 +6,7 @@ import dataclasses
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from ..errors import UnsupportedExpression
 from ..models.activations.base import Activation
 from ..models.problem import Problem
 from . import cache
@@ -13,6 +14,8 @@ from .prior import OVERLAP_NAMES, PARAMETERS
 
 if TYPE_CHECKING:
     import sympy
+
+    from .pieces import Pieces
 
 # order of `TokenChannel.terms`
 CHANNEL_TERMS = ("envelope", *(f"d_{name}" for name in OVERLAP_NAMES), "train_loss")
@@ -84,6 +87,7 @@ def source(problem: Problem) -> str:
     nodes = [*arrays, "x_t", "x_R"]
     parts = [
         f'"""Generated from sympy: {activation.name}, any number of tokens."""\n',
+        "import numpy as np\n",
         cache.kernel_text("leaves"),
         f"AFFINE = {affine}\nFIXED_SUM = {activation.combination != 'elementwise'}",
         *(f"P_{name} = {TOKEN_PARAMETERS.index(name)}" for name in ("V_k", "V_v", "length")),
@@ -105,18 +109,49 @@ def _scalar_functions(activation: Activation, affine: bool) -> list[str]:
     import sympy
 
     from ..equations.functions import log_of
+    from .pieces import split
     from .printer import assignments, function
 
     x = sympy.Symbol("x", real=True)
-    phi = shifted(activation, x)
+    pieces = split(shifted(activation, x), x)
+    parts = pieces.parts
     bounds = [repr(float(bound)).replace("inf", "math.inf") for bound in activation.suprema]
+    kinks = ", ".join(map(repr, pieces.breaks))
+    constants = [f"KINKED, KINKS = {bool(kinks)}, np.array([{kinks}], dtype=np.float64)"]
     if activation.combination == "normalised":
-        name, phi = "log_phi_terms", log_of(phi)
-        constants = f"D1_SUP, D2_SUP = {', '.join(bounds[1:])}\n"
+        constants += [f"D1_SUP, D2_SUP = {', '.join(bounds[1:])}", f"RISING = {_check_positive(activation, pieces, x)}"]
+        parts = tuple(map(log_of, parts))
     else:
-        name = "phi_terms"
-        constants = f"CENTRED = {activation.combination == 'centred'}\nPHI_SUP, D1_SUP, D2_SUP = {', '.join(bounds)}\n"
-    # kinks have measure zero: the point masses of their derivatives are left out
-    smooth = [value.replace(sympy.DiracDelta, lambda *_: sympy.S.Zero) for value in (phi, phi.diff(x), phi.diff(x, 2))]
-    outputs = dict(zip(("value", "slope", "curvature"), smooth, strict=True))
-    return [constants, function(name, ["x"], assignments(outputs, "t"), list(outputs))]
+        straight = bool(kinks) and all(sympy.expand(part).diff(x, 2) == 0 for part in parts)
+        constants += [f"PHI_SUP, D1_SUP, D2_SUP = {', '.join(bounds)}"]
+        constants += [f"CENTRED, STRAIGHT = {activation.combination == 'centred'}, {straight}"]
+    lines = []
+    for number, part in enumerate(parts):
+        # log |f| and log f have one derivative
+        slope = part.replace(sympy.Abs, lambda argument: argument).diff(x)
+        outputs = {"value": part, "slope": slope, "curvature": slope.diff(x)}
+        body = assignments(outputs, "t")
+        if number + 1 < len(parts):
+            body = [f"if piece == {number}:", *(f"    {line}" for line in body), "    return value, slope, curvature"]
+        lines += body
+    terms = function("scalar_terms", ["x", "piece"], lines, ["value", "slope", "curvature"])
+    return ["\n".join([*constants, ""]), terms]
+
+
+def _check_positive(activation: Activation, pieces: Pieces, x: sympy.Symbol) -> bool:
+    """Refuse a phi that cannot be normalised by its sum, as far as a grid shows; whether it rises throughout."""
+    rising = True
+    for step in range(-80, 81):
+        point = 0.25 * step + 0.01
+        value, slope = (float(part.subs(x, point)) for part in (pieces.at(point), pieces.at(point).diff(x)))
+        if not value > 0.0:
+            raise UnsupportedExpression(
+                f"phi of {activation.name} is {value:.3g} at {point:.3g}: its sum can vanish; allowed: phi > 0"
+            )
+        rising = rising and slope > 0.0
+    for end in pieces.breaks:
+        if not float(pieces.at(end).subs(x, end)) > 0.0:
+            raise UnsupportedExpression(
+                f"phi of {activation.name} vanishes at its kink {end:g}; allowed: phi > 0 there"
+            )
+    return rising

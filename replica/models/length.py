@@ -62,7 +62,7 @@ class LengthLaw:
         if isinstance(value, LengthLaw):
             return value
         if isinstance(value, Mapping):
-            return cls(tuple(value.keys()), tuple(value.values()))
+            return cls(tuple(map(_plain, value.keys())), tuple(map(_plain, value.values())))
         if isinstance(value, str):
             return cls._parse(value)
         if hasattr(value, "__index__") and not isinstance(value, bool):
@@ -97,3 +97,8 @@ class LengthLaw:
         if self.fixed is not None:
             return str(self.fixed)
         return ",".join(f"{length}:{weight!r}" for length, weight in self)
+
+
+def _plain(value: object) -> object:
+    """A number of Python for a scalar of numpy; everything else as it is."""
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value

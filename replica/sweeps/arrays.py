@@ -25,6 +25,7 @@ def to_xarray(frame: pandas.DataFrame) -> xarray.Dataset:
     Penalties that agree in every row are one axis `reg`. Options that do not vary are attributes of the dataset, the
     meanings of columns attributes of the variables. Of several rows of a point and direction the best branch is taken.
     A row without value on an axis, bayes on activation say, does not depend on it and stands at every place of it.
+    Penalties and an offset of least test risk are no axes but the variables optimal_reg_k and so on.
     Where a row or a value is missing, numbers, integers and flags are nan, and text is empty.
 
     Raises
@@ -39,6 +40,7 @@ def to_xarray(frame: pandas.DataFrame) -> xarray.Dataset:
         raise ModuleNotFoundError("to_xarray needs xarray: pip install 'replica-attention[xarray]'") from None
     if frame.empty or not {"alpha", "branch"} <= set(frame.columns):
         raise InvalidProblem("the table is empty, or has no columns alpha and branch; allowed: tables of replica")
+    frame, tuned = _without_optimised(frame)
     table, place = frame, [name for name in _PLACE if name in frame.columns]
     if {"reg_k", "reg_v"} <= set(place) and table["reg_k"].equals(table["reg_v"]):
         table = table.drop(columns="reg_v").rename(columns={"reg_k": "reg"})
@@ -60,7 +62,25 @@ def to_xarray(frame: pandas.DataFrame) -> xarray.Dataset:
         if dataset[name].dtype == object and name not in axes:
             dataset[name] = dataset[name].fillna("")  # gaps of an incomplete product
         dataset[name].attrs["description"] = _MEANINGS.get(name, "")
-    return dataset.assign_attrs(attributes)
+    return dataset.assign_attrs(attributes | dict.fromkeys(tuned, "optimal"))
+
+
+def _without_optimised(frame: pandas.DataFrame) -> tuple[pandas.DataFrame, list[str]]:
+    """Penalties and offsets of least test risk are results, not places: as columns optimal_*, and their names.
+
+    Raises
+    ------
+    InvalidProblem
+        If such values stand next to given ones.
+    """
+    if "optimised" not in frame or frame["optimised"].isna().all():
+        return frame, []
+    rows = frame[frame["estimator"] == "erm"] if "estimator" in frame else frame
+    names = [set(text.split("+")) for text in rows["optimised"].fillna("")]
+    if any(one != names[0] for one in names):
+        raise InvalidProblem("optimal values stand next to given ones in the table; allowed: one sort, select the rows")
+    tuned = sorted(names[0])
+    return frame.rename(columns={name: f"optimal_{name}" for name in tuned}), tuned
 
 
 def _spread(table: pandas.DataFrame, name: str) -> pandas.DataFrame:

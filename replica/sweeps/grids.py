@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import InvalidProblem
-from ..models.checks import parse_number
+from ..models.checks import OPTIMAL, parse_number
 from ..models.length import LengthLaw
 
 FORMAT = "a list such as 1,2,4, a range START:STOP:COUNT or log:START:STOP:COUNT, or several of these joined by commas"
 MAX_COUNT = 1_000_000
 
 
-def numbers(name: str, value: Any) -> tuple[float, ...]:
+def numbers(name: str, value: Any, *, optimal: bool = False) -> tuple[float | str, ...]:
     """Values of a numeric axis in the order given, repeated values once.
 
     Parameters
@@ -25,13 +25,19 @@ def numbers(name: str, value: Any) -> tuple[float, ...]:
         Text is a comma-separated list of numbers (inf where written so), of ranges ``START:STOP:COUNT`` (equidistant,
         both ends included) and of ranges ``log:START:STOP:COUNT`` (equal ratios). Inner values of a range are
         rounded to 15 significant digits, so that 0:1:11 contains 0.3 itself.
+    optimal : bool
+        Whether the text "optimal" is a value.
 
     Raises
     ------
     InvalidProblem
         If the text is not understood, a range makes no sense, or there is no value.
     """
-    return _distinct(name, (number for item in _items(value) for number in _item_numbers(name, item)))
+    found: list[float | str] = []
+    for item in _items(value):
+        is_optimal = optimal and isinstance(item, str) and item.strip() == OPTIMAL
+        found += [OPTIMAL] if is_optimal else _item_numbers(name, item)
+    return _distinct(name, found)
 
 
 def integers(name: str, value: Any) -> tuple[int, ...]:

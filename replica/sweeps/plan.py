@@ -24,6 +24,7 @@ from . import grids
 MAX_POINTS = 500_000  # the table is made in memory: about 10 kB a point
 INITS = ("informed", "uninformed", "both")
 _NUMBERS = ("alpha", "nu", "noise", "reg", "reg_k", "reg_v", "erf_offset", "rtol")
+_OPTIMISED = ("reg", "reg_k", "reg_v", "erf_offset")
 _DEFAULTS = {"noise": 0.0, "reg": 1.0}
 _REGISTRIES = {"model": DATA_MODELS, "activation": ACTIVATIONS, "estimator": ESTIMATORS}
 AXES = (*_REGISTRIES, "length", "seed", *_NUMBERS)
@@ -107,7 +108,7 @@ def plan(grid: Mapping[str, Any], *, init: str = "both", damping: float = 0.0, a
         Values by axis: model and alpha, and any of length, nu, noise, reg, reg_k, reg_v, activation, erf_offset,
         estimator, rtol and seed. A value is a single one, a list, or text in the format of `replica.sweeps.grids`.
         `reg` sets both penalties; erf_offset multiplies the erf activation only; activation and penalties do not
-        multiply bayes.
+        multiply bayes. Penalties and erf_offset may be "optimal", of least test risk at each point.
     init, damping, accelerate
         As for `Line`.
 
@@ -129,8 +130,9 @@ def plan(grid: Mapping[str, Any], *, init: str = "both", damping: float = 0.0, a
         Line(index, estimator, problem, axes["alpha"], rtol, seed, **solver)
         for index, (estimator, problem, rtol, seed) in enumerate(_combinations(axes))
     )
-    for alpha in axes["alpha"]:
-        lines[0].at(alpha)  # refuses a bad alpha before any work
+    for line in (lines[0], *(line for line in lines if line.problem.unknowns)):
+        for alpha in axes["alpha"]:
+            line.at(alpha)  # refuses a bad alpha before any work
     plain = {name: [_plain(value) for value in values] for name, values in axes.items()}
     return Plan(lines, {"axes": plain, **solver, "versions": versions()})
 
@@ -150,7 +152,10 @@ def _axes(grid: Mapping[str, Any]) -> dict[str, tuple]:
     axes["length"] = grids.lengths(given.get("length", 2))
     axes["seed"] = grids.integers("seed", given.get("seed", 0))
     for name in _NUMBERS:
-        axes[name] = grids.numbers(name, given[name]) if name in given else (_DEFAULTS.get(name),)
+        values = (_DEFAULTS.get(name),)
+        if name in given:
+            values = grids.numbers(name, given[name], optimal=name in _OPTIMISED)
+        axes[name] = values
     _check(axes, given)
     return axes
 
@@ -205,7 +210,7 @@ def _activations(axes: dict[str, tuple]) -> Iterator[Any]:
             yield _activation(name, offset)
 
 
-def _activation(name: str, offset: float | None) -> Any:
+def _activation(name: str, offset: float | str | None) -> Any:
     kind = load(ACTIVATIONS, "activation", name)
     return kind() if offset is None else kind(offset=offset)
 

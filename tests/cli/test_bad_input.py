@@ -39,6 +39,7 @@ CASES = [
     (solve("--reg-v", "-0.5"), ["reg_v = -0.5", "negative", "reg_v > 0"]),
     (solve("--reg", "inf"), ["inf", "finite"]),
     (solve("--reg", "nan"), ["nan", "reg_k > 0"]),
+    (solve("--reg", "1", "--reg-k", "2", "--reg-v", "3"), ["reg has no effect", "leave out one"]),
     (solve("--noise", "-0.1"), ["noise = -0.1", "negative", "noise >= 0"]),
     (solve("--noise", "nan"), ["noise = nan", "noise >= 0"]),
     (solve("--noise", "inf"), ["noise = inf", "finite"]),

@@ -13,7 +13,7 @@ from scipy.special import erf
 
 from replica.kernels.prox import prox_files, prox_work
 
-HEAD = "import math\nimport numpy as np\nfrom numba import njit\n\n"
+HEAD = "import math\nimport numpy as np\nfrom numba import njit\n\nKINKED, KINKS = False, np.empty(0)\n"
 BLOCK = """
 @njit(nogil=True)
 def prox_block(omega_k, omega_v, y, V_k, V_v, chi, sigma, g_k, rows, small):
@@ -32,10 +32,10 @@ SCALAR = {
         "elementwise",
         False,
         """
-CENTRED = False
+CENTRED, STRAIGHT = False, False
 PHI_SUP, D1_SUP, D2_SUP = 2.0, 1.1283791670955126, 0.9678828980765734
 @njit(nogil=True)
-def phi_terms(x):
+def scalar_terms(x, piece):
     u = x + 0.3
     d = 1.1283791670955126 * math.exp(-u * u)
     return 1.0 + math.erf(u), d, -2.0 * u * d
@@ -45,10 +45,10 @@ def phi_terms(x):
         "centred",
         False,
         """
-CENTRED = True
+CENTRED, STRAIGHT = True, False
 PHI_SUP, D1_SUP, D2_SUP = 1.0, 1.0, 0.7698003589195011
 @njit(nogil=True)
-def phi_terms(x):
+def scalar_terms(x, piece):
     t = math.tanh(x)
     return t, 1.0 - t * t, -2.0 * t * (1.0 - t * t)
 """,
@@ -57,10 +57,10 @@ def phi_terms(x):
         "elementwise",
         False,
         """
-CENTRED = False
+CENTRED, STRAIGHT = False, False
 PHI_SUP, D1_SUP, D2_SUP = math.inf, math.inf, 2.0
 @njit(nogil=True)
-def phi_terms(x):
+def scalar_terms(x, piece):
     return x * x, 2.0 * x, 2.0
 """,
     ),
@@ -68,20 +68,65 @@ def phi_terms(x):
         "elementwise",
         False,
         """
+KINKED, KINKS = True, np.array([0.0])
+STRAIGHT = True
 CENTRED = False
 PHI_SUP, D1_SUP, D2_SUP = math.inf, math.inf, math.inf
 @njit(nogil=True)
-def phi_terms(x):
-    return (x, 1.0, 0.0) if x > 0.0 else (0.0, 0.0, 0.0)
+def scalar_terms(x, piece):
+    return (x, 1.0, 0.0) if piece == 1 else (0.0, 0.0, 0.0)
+""",
+    ),
+    "hard-tanh-centred": (
+        "centred",
+        False,
+        """
+KINKED, KINKS = True, np.array([-1.0, 1.0])
+STRAIGHT = True
+CENTRED = True
+PHI_SUP, D1_SUP, D2_SUP = 1.0, 1.0, math.inf
+@njit(nogil=True)
+def scalar_terms(x, piece):
+    return (x, 1.0, 0.0) if piece == 1 else (piece - 1.0, 0.0, 0.0)
+""",
+    ),
+    "kinked": (
+        "elementwise",
+        False,
+        """
+KINKED, KINKS = True, np.array([-1.0, 0.5])
+STRAIGHT = False
+CENTRED = False
+PHI_SUP, D1_SUP, D2_SUP = math.inf, math.inf, math.inf
+@njit(nogil=True)
+def scalar_terms(x, piece):
+    if piece == 0:
+        return math.exp(x + 1.0), math.exp(x + 1.0), math.exp(x + 1.0)
+    if piece == 1:
+        return 1.0 - 0.5 * (x + 1.0), -0.5, 0.0
+    t = math.tanh(x - 0.5)
+    return 0.25 + t, 1.0 - t * t, -2.0 * t * (1.0 - t * t)
+""",
+    ),
+    "kinked-normalised": (
+        "normalised",
+        False,
+        """
+KINKED, KINKS = True, np.array([0.3])
+D1_SUP, D2_SUP, RISING = math.inf, math.inf, True
+@njit(nogil=True)
+def scalar_terms(x, piece):
+    slope = 0.4 if piece == 0 else 1.2
+    return slope * (x - 0.3), slope, 0.0
 """,
     ),
     "softmax": (
         "normalised",
         False,
         """
-D1_SUP, D2_SUP = 1.0, 0.0
+D1_SUP, D2_SUP, RISING = 1.0, 0.0, True
 @njit(nogil=True)
-def log_phi_terms(x):
+def scalar_terms(x, piece):
     return x, 1.0, 0.0
 """,
     ),
@@ -89,9 +134,9 @@ def log_phi_terms(x):
         "normalised",
         False,
         """
-D1_SUP, D2_SUP = 1.0, 0.25
+D1_SUP, D2_SUP, RISING = 1.0, 0.25, True
 @njit(nogil=True)
-def log_phi_terms(x):
+def scalar_terms(x, piece):
     if x < -30.0:
         return x - 0.5 * math.exp(x), 1.0 - 0.5 * math.exp(x), -0.5 * math.exp(x)
     e = math.exp(-abs(x))
@@ -105,9 +150,9 @@ def log_phi_terms(x):
         "normalised",
         False,
         """
-D1_SUP, D2_SUP = math.inf, math.inf
+D1_SUP, D2_SUP, RISING = math.inf, math.inf, False
 @njit(nogil=True)
-def log_phi_terms(x):
+def scalar_terms(x, piece):
     if x == 0.0:
         return -math.inf, 0.0, 0.0
     return 2.0 * math.log(abs(x)), 2.0 / x, -2.0 / (x * x)
@@ -119,11 +164,19 @@ _ELEMENTWISE = {
     "erf": lambda x: 1.0 + erf(x + 0.3),
     "square": lambda x: x * x,
     "relu": lambda x: np.maximum(x, 0.0),
+    "kinked": lambda x: np.select(
+        [x < -1.0, x < 0.5], [np.exp(np.minimum(x, 0.0) + 1.0), 0.5 - 0.5 * x], 0.25 + np.tanh(x - 0.5)
+    ),
 }
-_CENTRED = {"linear-centred": lambda x: x, "tanh-centred": np.tanh}
+_CENTRED = {
+    "linear-centred": lambda x: x,
+    "tanh-centred": np.tanh,
+    "hard-tanh-centred": lambda x: np.clip(x, -1.0, 1.0),
+}
 _LOG_PHI = {
     "softmax": lambda x: x,
     "softplus": lambda x: np.where(x < -30.0, x, np.log(np.logaddexp(0.0, np.maximum(x, -30.0)))),
+    "kinked-normalised": lambda x: np.where(x < 0.3, 0.4, 1.2) * (x - 0.3),
     "square-normalised": lambda x: 2.0 * np.log(np.abs(x) + 1e-300),
 }
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +19,14 @@ laws = st.dictionaries(st.integers(1, 10_000), st.floats(1e-6, 1e6), min_size=1,
 def test_ways_to_say_three_tokens(value):
     law = LengthLaw.of(value)
     assert (law.support, law.weights, law.fixed, str(law)) == ((3,), (1.0,), 3, "3")
+
+
+def test_numbers_of_numpy_are_numbers():
+    law = LengthLaw.of({np.int64(3): np.float32(2.0), np.int32(1): 2})
+    assert (law.support, law.weights) == ((1, 3), (0.5, 0.5))
+    assert LengthLaw.of(np.int64(3)).fixed == 3
+    with pytest.raises(InvalidProblem, match=r"2\.0 is not a number of tokens"):
+        LengthLaw.of({np.float64(2.0): 1.0})
 
 
 def test_weights_are_normalised_and_lengths_sorted():

@@ -164,3 +164,21 @@ def test_files_that_are_no_tables_are_an_error_of_this_package(tmp_path, content
     with pytest.raises(ReplicaError, match=mentions) as raised:
         replica.read_csv(path)
     assert "\n" not in str(raised.value)
+
+
+def test_optimal_penalties_are_results_and_not_axes(monkeypatch):
+    """One token is ridge regression, whose best penalty is noise^2 at every alpha."""
+    pytest.importorskip("xarray")
+    monkeypatch.setitem(ESTIMATORS, "erm", "replica.analysis.erm:fixed_points")
+    grid = {"model": "spiked-slr", "estimator": "erm", "length": 1, "alpha": "2,3", "noise": 0.5, "reg_v": "optimal"}
+    frame = replica.sweep(grid)
+    assert set(frame["optimised"]) == {"reg_v"}
+    assert frame["reg_v"].tolist() == pytest.approx([0.25] * len(frame), rel=0.02)
+    assert frame["message"].str.startswith("optimal reg_v = ").all()
+    dataset = replica.to_xarray(frame)
+    assert set(dataset.sizes) == {"alpha", "sweep"}
+    assert dataset.attrs["reg_v"] == "optimal"
+    assert dataset["optimal_reg_v"].values == pytest.approx(np.full((2, 2), 0.25), rel=0.02)
+    mixed = pandas.concat([frame, replica.sweep(grid | {"reg_v": 1})])
+    with pytest.raises(InvalidProblem, match="optimal values stand next to given ones"):
+        replica.to_xarray(mixed)

@@ -106,3 +106,19 @@ def test_bad_grids_are_refused_in_one_line(change, words):
 def test_bad_solver_options_are_refused(option):
     with pytest.raises(InvalidProblem, match=next(iter(option))):
         plan({"model": "max-slr", "alpha": 1}, **option)
+
+
+def test_optimal_is_a_value_of_penalties_and_offsets():
+    grid = {"model": "spiked-slr", "estimator": "erm", "alpha": "1,2", "activation": "erf"}
+    found = plan(grid | {"reg": "1,optimal", "reg_v": "2", "erf_offset": ["optimal", 0]})
+    assert [(p.reg_k, p.reg_v, p.activation.offset) for p in (line.problem for line in found.lines)] == [
+        (1.0, 2.0, "optimal"),
+        ("optimal", 2.0, "optimal"),
+        (1.0, 2.0, 0.0),
+        ("optimal", 2.0, 0.0),
+    ]
+    assert found.options["axes"]["reg"] == [1.0, "optimal"]
+    with pytest.raises(InvalidProblem, match="alpha = 'optimal' is not a number"):
+        plan(grid | {"alpha": "optimal"})
+    with pytest.raises(InvalidProblem, match="reg_k = optimal has no meaning at alpha = inf"):
+        plan(grid | {"alpha": "1,inf", "reg": "1,optimal"})

@@ -2,66 +2,32 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 import sympy
 
-from replica import Activation, DataModel, Problem, Softmax, SpikedSLR
+from replica import Activation, Problem, Softmax, SpikedSLR
 from replica.analysis.erm_map import Equations
 from replica.analysis.node_channel import NodeChannel
-from replica.errors import InvalidProblem
+from replica.errors import InvalidProblem, UnsupportedExpression
 from replica.lowering import pair as pair_lowering
 from replica.lowering import tokens as lowering
 from replica.models.data.base import PairLaw
 
 from .problems import POINT
 
-
-@dataclass(frozen=True)
-class Temperature(Activation):
-    """exp(beta chi_l) / sum exp(beta chi)."""
-
-    beta: float = 1.0
-    name = "temperature softmax"
-    combination = "normalised"
-
-    def phi(self, chi):
-        return sympy.exp(self.beta * chi)
-
-
-@dataclass(frozen=True)
-class NormalisedSquare(Activation):
-    """chi_l^2 / sum chi^2."""
-
-    name = "normalised square"
-    combination = "normalised"
-
-    def phi(self, chi):
-        return chi**2
-
-
-@dataclass(frozen=True)
-class Relu(Activation):
-    """max(chi_l, 0)."""
-
-    name = "relu"
-    combination = "elementwise"
-
-    def phi(self, chi):
-        return sympy.Max(chi, 0)
-
-
-@dataclass(frozen=True)
-class Spike(DataModel):
-    """Spiked-SLR from its density ratio alone."""
-
-    nu: float = 1.0
-    name = "my spike"
-
-    def log_weight(self, chi, eps):
-        return sympy.sqrt(self.nu) * chi[eps] - sympy.Float(self.nu) / 2
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+(EXAMPLE,) = re.findall(r"```python\n(# own_ingredients.py.*?)```", README, re.DOTALL)
+# the documented ingredients, the same class for all tests of a session
+own = ModuleType("own_ingredients")
+exec(compile(EXAMPLE, "README.md", "exec", dont_inherit=True), own.__dict__)
+Temperature, NormalisedSquare, Relu, Spike = own.Temperature, own.NormalisedSquare, own.Relu, own.Spike
 
 
 @dataclass(frozen=True)
@@ -169,3 +135,54 @@ def test_what_has_no_population_limit_is_refused():
     for limit in (bayes_population, erm_population):
         with pytest.raises(InvalidProblem, match="'my spike' has no population limit"):
             limit(Problem(Spike(), alpha=np.inf))
+
+
+@pytest.mark.slow
+def test_the_example_of_the_readme_agrees_with_its_experiment(capsys):
+    """relu and a data model from its density ratio: the documented script, theory and L-BFGS on its own samplers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # replica symmetry, see below
+        exec(compile(EXAMPLE, "README.md", "exec", dont_inherit=True), {"__name__": "__main__"})
+    theory, found = (line.split() for line in capsys.readouterr().out.splitlines())
+    (risk, error, stable, proved), (measured, spread) = theory[1:], found[1:3]
+    assert (theory[0], found[0]) == ("erm", "experiment-erm")
+    assert (stable, proved) == ("True", "False")
+    assert float(error) < 0.02 * float(risk)
+    # at D = 200 a bias of order 1/D is left
+    assert abs(float(risk) - float(measured)) < 3.0 * float(spread) + float(error) + 0.01
+
+
+@dataclass(frozen=True)
+class Written(Activation):
+    """phi from an expression."""
+
+    text: str
+    combination: str = "normalised"
+    name = "written"
+
+    def phi(self, chi):
+        return {"x": chi, "abs": abs(chi), "step": sympy.Heaviside(chi), "relu": sympy.Max(chi, 0)}[self.text]
+
+
+@pytest.mark.parametrize(
+    ("activation", "reason"),
+    [
+        (Written("x"), "its sum can vanish; allowed: phi > 0"),
+        (Written("relu"), "its sum can vanish; allowed: phi > 0"),
+        (Written("abs"), "vanishes at its kink 0; allowed: phi > 0 there"),
+        (Written("step", "elementwise"), "jumps at 0, from 0 to 1; allowed: continuous functions"),
+    ],
+)
+def test_functions_without_proximal_points_are_refused(activation, reason):
+    with pytest.raises(UnsupportedExpression, match=reason):
+        lowering.source(Problem(Spike(1.0), activation, length=3))
+
+
+def test_kinks_and_straight_pieces_are_found():
+    relu = lowering.source(Problem(Spike(1.0), Relu(), length=3))
+    assert "KINKED, KINKS = True, np.array([0.0], dtype=np.float64)" in relu
+    assert "CENTRED, STRAIGHT = False, True" in relu
+    square = lowering.source(Problem(Spike(1.0), NormalisedSquare(), length=3))
+    assert "KINKED, KINKS = False" in square
+    assert "RISING = False" in square
+    assert "RISING = True" in lowering.source(Problem(Spike(1.0), Temperature(2.0), length=3))
