@@ -21,7 +21,8 @@ def token_slope(omega_k, omega_v, y, r, V_k, V_v, length, ray, chi, sigma, rows,
     Hessian is positive definite."""
     rank, _, _ = prox_curvature(chi, omega_k, omega_v, y, V_k, V_v, sigma, r, rows, small)
     for l in range(chi.size):
-        rows[3, l] = -ray[l]
+        # a token held at a kink does not move
+        rows[3, l] = 0.0 if rows[15, l] < 0.0 else -ray[l]
     if chi.size <= DENSE:
         return newton_step_dense(chi.size, rank, 0.0, rows, small)
     return newton_step_lowrank(chi.size, rank, 0.0, rows, small)
