@@ -23,18 +23,20 @@ BOUNDS = {"reg_k": (1e-3, 1e3), "reg_v": (1e-3, 1e3), "erf_offset": (-8.0, 4.0)}
 AT_BOUND = 0.05
 # where the search starts from the best: both penalties, and the offset
 _COARSE_REGS, _COARSE_OFFSETS = (0.2, 2.0), (0.0, -1.0)
-# level of the nodes of the search: one set for all of it, so that the risk is smooth in what is tuned
-_LEVEL = 2
 # simplices: size, and the position to which they shrink; the risk is flat there to the square of it
 _SIMPLICES = ((0.7, 0.05), (0.1, 0.01))
+# level of the nodes of each simplex, contact set and sampled: one set for all of it, so that the risk is smooth in what
+# is tuned; sampled ones cost more
+_LEVELS = {True: (2, 2), False: (1, 2)}
 
 
 def optimise(problem: Problem, *, seed: int, threads: int | None, **options: Any) -> list[Solution]:
     """Fixed points at the values of least test risk of whatever in `problem` is "optimal".
 
     The search (Nelder-Mead in log lambda and the offset, from the best point of a coarse grid, once more from where it
-    ends) works on one set of nodes with starts from the last fixed point; the solution at its end is computed afresh
-    from all starts. Messages say when the optimum is at a bound of the search or where replica symmetry is in doubt.
+    ends) works on fixed nodes with starts from the last fixed point; the solution at its end is computed afresh from
+    all starts. Messages say when the optimum is at a bound of the search or where replica symmetry is in doubt, and
+    where coarser sampled nodes would have placed it: how well that is known.
 
     Parameters
     ----------
@@ -53,6 +55,8 @@ def optimise(problem: Problem, *, seed: int, threads: int | None, **options: Any
     found = search.problem_at(best)
     solutions = fixed_points(found, seed=seed, threads=threads, **options)
     note = ", ".join(f"{name} = {value:.4g}" for name, value in search.values_at(best).items())
+    if search.coarser is not None:
+        note += " (on coarser nodes " + ", ".join(f"{value:.4g}" for value in search.coarser.values()) + ")"
     notes = [f"optimal {note}", *search.bounds_reached(best)]
     method = f"; {len(search.names)} values optimised over {search.solved} problems"
     return [
@@ -78,10 +82,12 @@ class _Search:
     def __init__(self, problem: Problem, *, seed: int, threads: int | None) -> None:
         self._problem = problem
         self.names = problem.unknowns
-        self._channel = None
+        self.coarser: dict[str, float] | None = None
+        self._channel, self._channels = None, [None] * len(_SIMPLICES)
         if not ridge.applies(problem):
             levels = ladder(self.problem_at(self._coarse()[0]), seed=seed, threads=threads)
-            self._channel = levels.channel(min(_LEVEL, levels.count - 1))
+            chosen = _LEVELS[levels.stability_cap > 0]
+            self._channels = [levels.channel(min(level, levels.count - 1)) for level in chosen]
         self._result: FixedPointResult | None = None
         self._slope: np.ndarray | None = None
         self.solved = 0
@@ -109,9 +115,12 @@ class _Search:
         """The point of least risk."""
         from scipy.optimize import minimize
 
+        self._channel = self._channels[0]
         risks = [self._fresh_risk(z) for z in self._coarse()]
         point, bounds = np.array(self._coarse()[int(np.argmin(risks))]), self._bounds()
-        for radius, position in _SIMPLICES:
+        for (radius, position), channel in zip(_SIMPLICES, self._channels, strict=True):
+            if channel is not self._channel:
+                self.coarser, self._channel = self.values_at(point), channel
             # towards the middle of the range, so that the simplex is inside
             middle = np.mean(bounds, axis=1)
             steps = np.where(point > middle, -radius, radius)
