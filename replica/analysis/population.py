@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..models.problem import Problem
 
 DEFAULT_RTOL = 1e-6
+FLAT = 1e-9  # relative: values closer than this are one
 ROUND_OFF = 1e-13
 FINER = 1.4
 PLACE = 1e-6  # accuracy of the place of a minimum found by its values
@@ -176,7 +177,8 @@ def _excess(moments: Elementwise | Normalised, refine: float = 1.0) -> Callable[
 
     def excess(m: float) -> float:
         first, rest = moments(m, refine)
-        return max(rest, 0.0) / (rest + first**2)
+        # attention that is zero throughout, relu at m = 0, predicts nothing
+        return max(rest, 0.0) / (rest + first**2) if rest + first**2 > 0.0 else 1.0
 
     return excess
 
@@ -190,6 +192,9 @@ def _least(excess: Callable[[float], float]) -> float:
     best = int(values.argmin())
     if values.max() - values.min() <= ROUND_OFF:
         return 0.0
+    if best == len(scan) - 1:
+        # the risk of a homogeneous activation does not depend on m > 0
+        best = int(np.argmax(values <= values[best] * (1.0 + FLAT)))
     if best == len(scan) - 1:
         return math.inf
     low, high = scan[max(best - 1, 0)], scan[best + 1]

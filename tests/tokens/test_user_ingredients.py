@@ -178,6 +178,22 @@ def test_functions_without_proximal_points_are_refused(activation, reason):
         lowering.source(Problem(Spike(1.0), activation, length=3))
 
 
+@pytest.mark.parametrize("nu", [0.25, 4.0])
+def test_relu_in_the_population(nu):
+    """Homogeneous: the risk depends on the sign of m alone; Gaussian integrals of x_+ in closed form."""
+    from scipy.stats import norm
+
+    from replica.analysis.population import erm_population
+
+    found = erm_population(Problem(SpikedSLR(nu), Relu(), alpha=np.inf, length=3), None)
+    a = np.sqrt(nu)
+    first = a * norm.cdf(a) + norm.pdf(a)
+    second = (1.0 + nu) * norm.cdf(a) + a * norm.pdf(a) + 2 * 0.5
+    assert found.converged
+    assert found.test_risk == pytest.approx(1.0 - first**2 / second, abs=3 * found.errors["test_risk"] + 1e-6)
+    assert found.errors["test_risk"] < 1e-2
+
+
 def test_kinks_and_straight_pieces_are_found():
     relu = lowering.source(Problem(Spike(1.0), Relu(), length=3))
     assert "KINKED, KINKS = True, np.array([0.0], dtype=np.float64)" in relu
