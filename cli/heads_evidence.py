@@ -129,6 +129,7 @@ def check(
 @click.option("--time", type=NUMBER, default=16.0, show_default=True, help="Last time tau = gamma n/D.")
 @click.option("--points", type=int, default=161, show_default=True, help="Times at which overlaps are looked at.")
 @click.option("--dimensions", default="250,500,1000", show_default=True, help="Values of D, at least two.")
+@click.option("--far", default="", help="More values of D, for the equations only.")
 @norm_option
 @_seeds(8)
 @seed_option
@@ -139,13 +140,16 @@ def emerge(
     time: float,
     points: int,
     dimensions: str,
+    far: str,
     norm: float,
     seeds: int,
     seed: int,
     output: Path | None,
     format_: str | None,
 ) -> None:
-    """Emergence times of every feature: log(sqrt(D))/rate, by the equations, and in online SGD.
+    """Emergence times of every feature, by the equations and in online SGD, and how they grow with log(sqrt(D)).
+
+    The prediction follows from the escape rates on the way to the saddles that training visits, up to a constant.
 
     Example: replica heads emerge --signal flipped:nu=16 --heads 2 --dimensions 250,500,1000
     """
@@ -153,13 +157,13 @@ def emerge(
     from replica.heads.flow import time_grid
     from replica.heads.table import EMERGENCE, complete
 
-    from .heads_table import listing
+    from .heads_table import emergence_table
 
     format_ = check_output(output, format_)
     sizes = whole_numbers("dimensions", dimensions)
+    further = whole_numbers("far", far) if far else []
     tau = time_grid(time, points, "linear")
     with progress_on("training") as progress:
-        rows = emergence(problem, sizes, rate, tau, seeds, norm=norm, seed=seed, progress=progress)
-    names = ("dimension", "feature", "variance", "rate", "predicted", "equations", "simulated", "difference", "seen")
+        rows = emergence(problem, sizes, rate, tau, seeds, far=further, norm=norm, seed=seed, progress=progress)
     rows = complete(rows, EMERGENCE, problem, sgd_rate=rate, norm=norm, seed=seed)
-    emit(rows, output, format_, listing(names))
+    emit(rows, output, format_, emergence_table)

@@ -71,6 +71,16 @@ def listing(names: Sequence[str]) -> Callable[[Sequence[Row]], str]:
     return table
 
 
+def emergence_table(rows: Sequence[Row]) -> str:
+    """The times at every D, then the growth with log(sqrt(D)) of every feature."""
+    last = [row for row in rows if row["dimension"] == rows[-1]["dimension"]]
+    times = ("dimension", "feature", "predicted", "equations", "simulated", "difference", "seen")
+    slopes = ("feature", "variance", "learned_before", "rate", "slope", "slope_equations", "slope_simulated")
+    lines = [_problem(rows[0]), "", *columns(rows, times)]
+    lines += ["", "growth of the time with log(sqrt(D)), and the rate at the saddle that the feature leaves:"]
+    return "\n".join([*lines, *columns(last, slopes)]) + "\n"
+
+
 def check_table(rows: Sequence[Row], found: Comparison) -> str:
     """The limit line by line, then how the gap shrinks."""
     limit = [row for row in rows if row["dimension"] == float("inf")]

@@ -58,6 +58,8 @@ class Averages(ABC):
         edges = np.linspace(0, count, min(_BLOCKS, count) + 1).astype(int)
         self._blocks = list(itertools.pairwise(edges))
 
+    floor = 0.0  # error of the risk that all node sets share
+
     @abstractmethod
     def _make_nodes(self, seed: int) -> int:
         """Make the nodes and return their number."""
@@ -109,8 +111,10 @@ class SeparateAverages(Averages):
 class JointAverages(Averages):
     """Of one normaliser over heads and tokens: a node is one token, whatever L is.
 
-    The average over the other tokens is done exactly, by an integral over log s (`replica.equations.heads_joint`).
+    The average over the other tokens is an integral over log s (`replica.equations.heads_joint`).
     """
+
+    floor = 1e-9  # the step and the ends of the integral, the ends of the grid
 
     def _make_nodes(self, seed: int) -> int:
         self.x, self.xi, weights = token_nodes(self.problem.signal, self.samples, self.rank, seed)

@@ -95,11 +95,12 @@ def escape(
     if state.m.shape != (heads, features) or state.b.shape != (heads,):
         raise InvalidProblem(f"the state has m of shape {state.m.shape}; allowed: {(heads, features)} and b ({heads},)")
     sets = replicates(problem, samples, heads, seed, count)
-    hessians = np.stack([_hessian(averages, state) for averages in sets])
-    blocks = [np.arange(heads) * features + f for f in range(features)]
-    full = np.arange(hessians.shape[1])
-    rates, errors = np.array([_rates(hessians, block, leading=True) for block in blocks]).T
-    spectrum, spectrum_err = _rates(hessians, full)
+    size = heads * (features + heads) + (heads if problem.thresholds == "train" else 0)
+    hessians = np.stack([_hessian(averages, state, np.arange(size)) for averages in sets])
+    blocks = [_block(heads, features, f) for f in range(features)]
+    found = [_rates(hessians[:, block[:, None], block]) for block in blocks]
+    rates, errors = np.array([(values[0], error) for values, error in found]).T
+    spectrum, spectrum_err = _rates(hessians)
     growing = rates > errors
     times = np.where(growing, np.log(np.sqrt(dimension)) / np.where(growing, rates, 1.0), np.inf)
     root = square_root(state.r)
@@ -118,24 +119,36 @@ def escape(
     )
 
 
-def _rates(hessians: np.ndarray, block: np.ndarray, leading: bool = False) -> tuple[np.ndarray | float, float]:
-    """Minus the eigenvalues of a block of the mean Hessian, and a bound on their error.
+def feature_rate(
+    problem: HeadsProblem, state: State, feature: int, samples: int = 4096, count: int = 8, seed: int = 0
+) -> tuple[float, float]:
+    """Largest growth rate of the overlaps with one feature, counted from 0, and its error bound."""
+    block = _block(*state.m.shape, feature)
+    sets = replicates(problem, samples, problem.heads, seed, count)
+    values, error = _rates(np.stack([_hessian(averages, state, block) for averages in sets]))
+    return float(values[0]), error
+
+
+def _block(heads: int, features: int, feature: int) -> np.ndarray:
+    return np.arange(heads) * features + feature
+
+
+def _rates(parts: np.ndarray) -> tuple[np.ndarray, float]:
+    """Minus the eigenvalues of the mean of Hessians, or of blocks of them, and a bound on their error.
 
     Sorted eigenvalues of noisy matrices repel each other, so their own spread says little; by Weyl's inequality none
     moves by more than the norm of the perturbation, whose size the spread of the matrices over node sets gives.
     """
-    parts = hessians[:, block[:, None], block]
     mean = parts.mean(axis=0)
     values = -np.linalg.eigvalsh(mean)
     norms = np.linalg.norm(parts - mean, ord=2, axis=(1, 2))
     error = 2 * np.sqrt((norms**2).sum() / (len(parts) * (len(parts) - 1)))
-    return (values[0] if leading else values), float(error)
+    return values, float(error)
 
 
-def _hessian(averages: Averages, state: State) -> np.ndarray:
-    """Second derivatives of R/2 over (m, c, b), by central differences of the gradients."""
+def _hessian(averages: Averages, state: State, chosen: np.ndarray) -> np.ndarray:
+    """Second derivatives of R/2 over the chosen entries of (m, c, b), by central differences of the gradients."""
     heads, features = state.m.shape
-    moving = averages.problem.thresholds == "train"
     first = np.concatenate([state.m.ravel(), square_root(state.r).ravel(), state.b])
     cuts = np.cumsum([heads * features, heads * heads])
 
@@ -144,11 +157,10 @@ def _hessian(averages: Averages, state: State) -> np.ndarray:
         g = averages(m.reshape(heads, features), c.reshape(heads, heads), b)
         return np.concatenate([g.m.ravel(), g.c.ravel(), g.b])
 
-    size = len(first) if moving else cuts[-1]
     columns = []
-    for index in range(size):
+    for index in chosen:
         shift = np.zeros(len(first))
         shift[index] = _STEP
-        columns.append((gradient(first + shift) - gradient(first - shift))[:size] / (2 * _STEP))
+        columns.append((gradient(first + shift) - gradient(first - shift))[chosen] / (2 * _STEP))
     matrix = np.array(columns)
     return (matrix + matrix.T) / 2

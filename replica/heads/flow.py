@@ -9,7 +9,7 @@ With gamma = 0 this is dc/dtau = -g_c, plain gradient descent of R/2 in (m, c, b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,9 +84,12 @@ def square_root(r: np.ndarray) -> np.ndarray:
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
-def velocity(averages: Averages, rate: float, m: np.ndarray, c: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, ...]:
-    """dm/dtau, dc/dtau at rate 0 or else dr/dtau, db/dtau."""
+def velocity(
+    averages: Averages, rate: float, m: np.ndarray, c: np.ndarray, b: np.ndarray, frozen: Sequence[int] = ()
+) -> tuple[np.ndarray, ...]:
+    """dm/dtau, dc/dtau at rate 0 or else dr/dtau, db/dtau; overlaps with frozen features do not move."""
     g = averages(m, c, b, noise=rate > 0)
+    g.m[:, list(frozen)] = 0.0
     moving = averages.problem.thresholds == "train"
     d_b = -g.b if moving else np.zeros_like(b)
     if rate == 0:
@@ -124,6 +127,7 @@ def integrate(
     seed: int = 0,
     method: str = "LSODA",
     threads: int = 1,
+    frozen: Sequence[int] = (),
     progress: Callable[[float], None] | None = None,
 ) -> Trajectory:
     """Integrate from `start` over `tau`, raising the nodes until the error of the risk is within `rtol`.
@@ -143,6 +147,8 @@ def integrate(
         Independent node sets; each is integrated by itself and their spread is the error.
     method : str
         A method of scipy's solve_ivp.
+    frozen : sequence of int
+        Features, counted from 0, whose overlaps are held where they start.
     progress : callable, optional
         Called with the share of the work that is done, within the current attempt.
 
@@ -164,7 +170,7 @@ def integrate(
         runs = []
         for index, averages in enumerate(sets):
             report = None if progress is None else (lambda share, i=index: progress((i + share) / count))
-            runs.append(_one(averages, start, tau, rate, rtol, method, report))
+            runs.append(_one(averages, start, tau, rate, rtol, method, frozen, report))
         evaluations += sum(run[-1] for run in runs)
         means, errors = zip(
             *(mean_and_error(np.stack(values)) for values in zip(*(run[:-1] for run in runs), strict=True)),
@@ -179,7 +185,7 @@ def integrate(
         samples *= 2 ** int(levels)
 
 
-def _one(averages, start, tau, rate, rtol, method, report):
+def _one(averages, start, tau, rate, rtol, method, frozen, report):
     from scipy.integrate import solve_ivp
 
     heads, features = start.m.shape
@@ -194,7 +200,7 @@ def _one(averages, start, tau, rate, rtol, method, report):
     def slope(t: float, y: np.ndarray) -> np.ndarray:
         if report is not None:
             report((t - tau[0]) / (tau[-1] - tau[0]))
-        return np.concatenate([part.ravel() for part in velocity(averages, rate, *unpack(y))])
+        return np.concatenate([part.ravel() for part in velocity(averages, rate, *unpack(y), frozen)])
 
     first = np.concatenate([start.m.ravel(), (root if rate == 0 else start.r).ravel(), start.b])
     steps = {"rtol": min(1e-5, rtol / 100), "atol": 1e-9}

@@ -60,8 +60,8 @@ def optimum(
     """Minimise the risk from several starts.
 
     One start has a head at each point of the law of theta (or at +-sqrt(nu_f) e_f) with the thresholds of the
-    posterior; one the heads of the optimum with half as many, doubled or with absent ones added, whose risk is the same:
-    so more heads are never worse; the others have heads at draws of theta, stretched by a random factor.
+    posterior; one the heads of the optimum with half as many, doubled or with absent ones added, whose risk is the
+    same, so that doubling never makes it worse; the others heads at draws of theta, stretched by a random factor.
 
     Parameters
     ----------
@@ -168,9 +168,9 @@ def fresh_risk(
 ) -> tuple[float, float]:
     """Risk of a state on `count` node sets of their own, and two standard errors."""
     stream = int(np.random.SeedSequence(seed).generate_state(1)[0])
-    values = np.array([nodes(m, c, b).risk for nodes in replicates(problem, samples, c.shape[1], stream, count)])
-    risk, error = mean_and_error(values)
-    return float(risk), float(error)
+    sets = replicates(problem, samples, c.shape[1], stream, count)
+    risk, error = mean_and_error(np.array([nodes(m, c, b).risk for nodes in sets]))
+    return float(risk), float(error) + sets[0].floor
 
 
 def choosing_risk(problem: HeadsProblem, m: np.ndarray, b: np.ndarray, c: np.ndarray, samples: int, seed: int) -> float:

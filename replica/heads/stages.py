@@ -23,18 +23,20 @@ class Stage:
     feature: int
 
 
-def emergence_times(tau: np.ndarray, m: np.ndarray, level: float = 0.5) -> np.ndarray:
-    """First time at which max_h |m_hf| exceeds `level` times its last value, for m of shape (T, H, F).
+def emergence_times(tau: np.ndarray, m: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
+    """First time at which max_h |m_hf| reaches a target, for m of shape (T, H, F).
 
-    The time is interpolated between records. It is nan for a feature that never rises to more than twice where it
-    started, and for one that starts above the level.
+    By default, and where a target is nan, it is half of the last value, if that is more than twice where the feature
+    started. Overlaps go on growing slowly after they emerge: to compare runs of different pace, give targets (F,). The
+    time is interpolated between records; it is nan for a feature that does not get there, or starts beyond.
     """
     size = np.abs(m).max(axis=1)
+    halves = np.where(size[-1] > 2 * size[0], size[-1] / 2, np.inf)
+    goals = halves if targets is None else np.where(np.isnan(targets), halves, targets)
     times = np.full(m.shape[2], np.nan)
-    for f in range(m.shape[2]):
-        target = level * size[-1, f]
+    for f, target in enumerate(goals):
         above = np.flatnonzero(size[:, f] >= target)
-        if size[-1, f] <= 2 * size[0, f] or above[0] == 0:
+        if not len(above) or above[0] == 0:
             continue
         i = above[0]
         share = (target - size[i - 1, f]) / (size[i, f] - size[i - 1, f])

@@ -12,23 +12,23 @@ from .flow import integrate, random_start, time_grid
 from .optimum import optimum
 from .problem import ACTIVATIONS, HeadsProblem
 from .prune import prune
-from .signals import Gaussian, flipped
+from .signals import Discrete, flipped
 from .table import PRUNING, SPECIALISATION, complete, optimum_row
 
-VARIANCES = (24.0, 12.0, 6.0, 3.0)  # of features 1, 2, ..: each half as strong as the one before
+STRENGTHS = (48.0, 30.0, 19.0, 12.0)  # of the spikes along features 1, 2, ..
 LENGTH = 4
 Rows = list[dict[str, Any]]
 Progress = Callable[[float], None] | None
 
 
 def specialisation(time: float = 300.0, rtol: float = 1e-2, seed: int = 0, progress: Progress = None) -> Rows:
-    """Gradient flow of bayes-softmax with 2 F heads on F = 2, 3, 4 Gaussian features: risk and largest overlaps."""
+    """Gradient flow of bayes-softmax with 2 F heads on F = 2, 3, 4 flipped spikes: risk and largest overlaps."""
     rows: Rows = []
     counts = (2, 3, 4)
     for index, features in enumerate(counts):
-        problem = HeadsProblem(Gaussian(VARIANCES[:features]), "bayes-softmax", 2 * features, LENGTH)
+        problem = HeadsProblem(_spikes(STRENGTHS[:features]), "bayes-softmax", 2 * features, LENGTH)
         start = random_start(problem, 1e6, 0.1, seed)
-        options = {"rtol": rtol, "samples": 256, "max_samples": 1024, "count": 4, "seed": seed}
+        options = {"rtol": rtol, "samples": 1024, "max_samples": 1024, "count": 4, "seed": seed}
         found = integrate(problem, start, time_grid(time, 200, "log"), **options)
         bayes, bayes_err = bayes_risk(problem)
         for i, tau in enumerate(found.tau):
@@ -39,6 +39,17 @@ def specialisation(time: float = 300.0, rtol: float = 1e-2, seed: int = 0, progr
         if progress is not None:
             progress((index + 1) / len(counts))
     return rows
+
+
+def _spikes(strengths: Sequence[float]) -> Discrete:
+    """Theta = +-sqrt(nu_f) e_f, feature and sign uniform."""
+    points = []
+    for f, nu in enumerate(strengths):
+        spike = [0.0] * len(strengths)
+        spike[f] = nu**0.5
+        points += [tuple(spike), tuple(-x for x in spike)]
+    label = "flipped, nu = " + ", ".join(f"{nu:g}" for nu in strengths)
+    return Discrete((1.0 / len(points),) * len(points), tuple(points), label)
 
 
 def activations(

@@ -1,5 +1,8 @@
 """Speed of the equations and of SGD of several heads. Run: python -m pytest tests/benchmarks/bench_heads.py"""
 
+import time
+import timeit
+
 import numpy as np
 import pytest
 
@@ -28,12 +31,30 @@ def test_ten_thousand_steps_of_sgd(benchmark):
     benchmark.pedantic(simulate, (problem, 1000, 0.5, tau, [0]), {"test": 1}, rounds=3)
 
 
-@pytest.mark.parametrize(("heads", "length"), [(4, 32), (8, 32), (16, 32), (32, 32), (32, 64), (32, 128), (32, 256)])
-def test_cost_of_heads_and_tokens(benchmark, heads, length):
-    """One average at a fixed number of noise directions: doubling heads or tokens should double the time."""
-    problem = HeadsProblem(flipped(6.0, 2), "softmax-1", heads, length)
-    averages = build_averages(problem, 64, 2, seed=0)
-    rng = np.random.default_rng(0)
-    point = (rng.standard_normal((heads, 2)), rng.standard_normal((heads, 2)), np.zeros(heads))
-    averages(*point)
-    benchmark.pedantic(averages, point, rounds=5)
+@pytest.mark.parametrize("activation", ["softmax-1", "bayes-softmax"])
+@pytest.mark.parametrize("rank", ["two", "full"])
+def test_cost_of_heads_and_tokens(benchmark, activation, rank):
+    """One average up to H = 32, L = 256; `heads` and `tokens` in extra_info are the exponents of its time.
+
+    With a fixed number J of noise directions, as in searches, it is linear in heads and in tokens. A flow needs J = H:
+    chi = c xi then takes H^2 products a token, which the exponentials outweigh at small H only. The joint normaliser of
+    bayes-softmax does not see L at all.
+    """
+
+    def average(heads, length):
+        problem = HeadsProblem(flipped(6.0, 2), activation, heads, length)
+        directions = 2 if rank == "two" else heads
+        nodes = build_averages(problem, 64, directions, seed=0)
+        rng = np.random.default_rng(0)
+        point = (rng.standard_normal((heads, 2)), 0.3 * rng.standard_normal((heads, directions)), np.zeros(heads))
+        nodes(*point)
+        return lambda: nodes(*point)
+
+    def exponent(sizes, calls):
+        times = [min(timeit.repeat(call, timer=time.process_time, number=3, repeat=5)) for call in calls]
+        return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+    counts, lengths = [4, 8, 16, 32], [32, 64, 128, 256]
+    benchmark.extra_info["heads"] = exponent(counts, [average(heads, 64) for heads in counts])
+    benchmark.extra_info["tokens"] = exponent(lengths, [average(16, length) for length in lengths])
+    benchmark.pedantic(average(32, 256), rounds=3)
