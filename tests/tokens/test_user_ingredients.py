@@ -141,15 +141,16 @@ def test_what_has_no_population_limit_is_refused():
 def test_the_example_of_the_readme_agrees_with_its_experiment(capsys):
     """relu and a data model from its density ratio: the documented script, theory and L-BFGS on its own samplers."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # replica symmetry, see below
+        warnings.simplefilter("ignore")
         exec(compile(EXAMPLE, "README.md", "exec", dont_inherit=True), {"__name__": "__main__"})
     theory, found = (line.split() for line in capsys.readouterr().out.splitlines())
-    (risk, error, stable, proved), (measured, spread) = theory[1:], found[1:3]
-    assert (theory[0], found[0]) == ("erm", "experiment-erm")
-    assert (stable, proved) == ("True", "False")
+    (risk, error, status), (measured, spread, end) = theory[1:4], found[1:4]
+    assert (theory[0], status, found[0]) == ("erm", "converged", "experiment-erm")
+    # the minimum is at kinks, where the gradient does not vanish
+    assert end in ("max_iter", "stalled")
     assert float(error) < 0.02 * float(risk)
-    # at D = 200 a bias of order 1/D is left
-    assert abs(float(risk) - float(measured)) < 3.0 * float(spread) + float(error) + 0.01
+    # at D = 150 a bias of order 1/D is left, and jumps break replica symmetry a little
+    assert abs(float(risk) - float(measured)) < 3.0 * float(spread) + float(error) + 0.02
 
 
 @dataclass(frozen=True)
