@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from replica.heads.optimum import Optimum
     from replica.heads.problem import HeadsProblem
 
+TABLES = ("specialisation", "emergence", "activations", "pruning")
 _samples_option = click.option("--samples", type=int, default=4096, show_default=True, help="Nodes, a power of two.")
 _starts_option = click.option("--starts", type=int, default=8, show_default=True, help="Starts of the search.")
 
@@ -103,24 +104,24 @@ def _finish(found: Optimum) -> None:
     type=click.Path(path_type=Path),
     default=Path("results"),
     show_default=True,
-    help="Where the three tables go.",
+    help="Where the tables go.",
 )
 @click.option(
     "--table",
     "names",
-    type=click.Choice(["specialisation", "activations", "pruning"]),
+    type=click.Choice(TABLES),
     multiple=True,
     help="Repeatable.  [default: all]",
 )
 @seed_option
 def study(folder: Path, names: tuple[str, ...], seed: int) -> None:
-    """Write the tables behind the pictures: heads_specialisation.csv, heads_activations.csv, heads_pruning.csv.
+    """Write the tables behind the pictures: heads_specialisation.csv, _emergence, _activations, _pruning.
 
     Example: replica heads study --folder results
     """
     from replica.heads import study as tables
 
-    chosen = names or ("specialisation", "activations", "pruning")
+    chosen = names or TABLES
     paths = {name: folder / f"heads_{name}.csv" for name in chosen}
     for path in paths.values():
         check_output(path, None)

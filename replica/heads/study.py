@@ -1,4 +1,4 @@
-"""The three tables behind the pictures: staged specialisation, activations compared, pruning."""
+"""The tables behind the pictures: staged specialisation, emergence times, activations compared, pruning."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from .bayes import bayes_risk
+from .emergence import emergence as emergence_rows
 from .flow import integrate, random_start, time_grid
 from .optimum import optimum
 from .problem import ACTIVATIONS, HeadsProblem
 from .prune import prune
-from .signals import Discrete, flipped
-from .table import PRUNING, SPECIALISATION, complete, optimum_row
+from .signals import Discrete, Gaussian, flipped
+from .table import EMERGENCE, PRUNING, SPECIALISATION, complete, optimum_row
 
 STRENGTHS = (48.0, 30.0, 19.0, 12.0)  # of the spikes along features 1, 2, ..
 LENGTH = 4
@@ -50,6 +51,20 @@ def _spikes(strengths: Sequence[float]) -> Discrete:
         points += [tuple(spike), tuple(-x for x in spike)]
     label = "flipped, nu = " + ", ".join(f"{nu:g}" for nu in strengths)
     return Discrete((1.0 / len(points),) * len(points), tuple(points), label)
+
+
+def emergence(
+    dimensions: Sequence[int] = (125, 250, 500),
+    far: Sequence[int] = (10**4, 10**6, 10**8),
+    seeds: int = 4,
+    seed: int = 0,
+    progress: Progress = None,
+) -> Rows:
+    """Emergence times of two Gaussian features in four heads of softmax-1, at a learning rate of 1/2."""
+    problem, rate, norm = HeadsProblem(Gaussian((24.0, 12.0)), "softmax-1", 4, LENGTH), 0.5, 0.1
+    tau = time_grid(80.0, 321, "linear")
+    rows = emergence_rows(problem, dimensions, rate, tau, seeds, far=far, norm=norm, seed=seed, progress=progress)
+    return complete(rows, EMERGENCE, problem, sgd_rate=rate, norm=norm, seed=seed)
 
 
 def activations(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _COLOURS = {"softmax": ORANGE, "softmax-1": BLUE, "bayes-softmax": GREEN}
 _FEATURES = (BLUE, ORANGE, GREEN, PINK)
 _PROBLEM = ("activation", "heads", "length", "signal", "weight", "thresholds")
+_TIMES = ("predicted", "equations", "equations_err", "simulated", "simulated_err")
 _SGD = {"linewidth": 0.6, "alpha": 0.7, "marker": ".", "markersize": 2.5}
 
 
@@ -37,12 +38,13 @@ def figure_of(frames: Sequence[Any]) -> Figure:
         raise InvalidProblem("only trajectories of replica heads run and simulate are drawn together")
     for column, draw in (
         ("top_1", specialisation_figure),
+        ("slope_equations", emergence_figure),
         ("heads_left", pruning_figure),
         ("nu", activations_figure),
     ):
         if column in frames[0]:
             return draw(frames[0])
-    raise InvalidProblem("no figure for this table of replica heads; allowed: those of run, simulate and study")
+    raise InvalidProblem("no figure for this table of replica heads; allowed: those of run, simulate, emerge and study")
 
 
 def trajectory_figure(*tables: Any) -> Figure:
@@ -156,6 +158,33 @@ def specialisation_figure(rows: Any) -> Figure:
                     panels[1, column].semilogx(here["tau"], here[f"top_{f}"], color=colour, label=f"feature {f}")
             panels[1, column].set(xlabel=r"time $\tau$", ylabel=r"$\max_h |m_{hf}|$")
             panels[1, column].legend()
+    return figure
+
+
+def emergence_figure(rows: Any) -> Figure:
+    """Emergence times of every feature against D: equations, online SGD, and the prediction, shifted by a constant."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    table = _table(rows, {"dimension", "feature", *_TIMES}, "emergence")
+    table = table.astype(dict.fromkeys(_TIMES, float))  # times that were not seen are null
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4.2, 2.9), layout="constrained")
+        axes = figure.subplots()
+        for f, here in table.groupby("feature"):
+            colour = _FEATURES[(f - 1) % 4]
+            style = {"color": colour, "linestyle": "none", "markersize": 4, "capsize": 2}
+            axes.errorbar(here["dimension"], here["equations"], here["equations_err"], marker="o",
+                          label=f"feature {f}: equations", **style)  # fmt: skip
+            axes.errorbar(here["dimension"], here["simulated"], here["simulated_err"], marker="x", label="SGD", **style)
+            # a constant of order one is left out of the prediction
+            shift = (here["equations"] - here["predicted"]).mean()
+            label = f"predicted {shift:+.1f}"
+            axes.plot(here["dimension"], here["predicted"] + shift, color=colour, linewidth=0.8, label=label)
+        axes.set(xscale="log", xlabel="D", ylabel=r"emergence time $\tau$", ylim=(0, None))
+        axes.legend(fontsize=7)
+        first = table.iloc[0]
+        figure.suptitle(f"{first['activation']}, H = {first['heads']}, {first['signal']}", fontsize=9)
     return figure
 
 

@@ -8,7 +8,7 @@ from replica_cli.plot import plot
 
 from replica.errors import InvalidProblem
 from replica.heads import study
-from replica.heads.table import OPTIMUM, PRUNING, SPECIALISATION
+from replica.heads.table import EMERGENCE, OPTIMUM, PRUNING, SPECIALISATION
 from replica.plots import heads as pictures
 from replica.plots.plot import figure_of
 from replica.sweeps.frame import read_csv
@@ -93,7 +93,21 @@ def test_tables_that_do_not_go_together_are_refused(trajectories):
         figure_of([run[:2]])
 
 
-@pytest.mark.parametrize("name", ["trajectory", "specialisation", "activations", "pruning"])
+def test_emergence_is_tabulated_and_drawn(monkeypatch):
+    def made_up(problem, dimensions, rate, tau, seeds, *, far, **_):
+        assert tau[0] == 0
+        known = {"equations": 1.0, "equations_err": 0.1, "predicted": 0.5}
+        return [{"dimension": d, "feature": f, **known} for d in (*dimensions, *far) for f in (1, 2)]
+
+    monkeypatch.setattr(study, "emergence_rows", made_up)
+    rows = study.emergence(dimensions=(10, 20), far=(100,))
+    assert list(rows[0]) == [column.name for column in EMERGENCE]
+    assert len(rows) == 6
+    labels = [line.get_label() for line in figure_of([pd.DataFrame(rows)]).axes[0].get_lines()]
+    assert labels.count("predicted +0.5") == 2
+
+
+@pytest.mark.parametrize("name", ["trajectory", "specialisation", "emergence", "activations", "pruning"])
 def test_other_tables_are_refused(name):
     with pytest.raises(InvalidProblem, match="replica heads"):
         getattr(pictures, f"{name}_figure")([{"a": 1}])
