@@ -14,6 +14,7 @@ from .saddles import Stage, predicted_times, stages_visited
 from .simulation import simulate
 from .stages import emergence_times
 
+_LEVEL = 0.2  # a feature has emerged at this share of its overlap at the saddle: above, growth is slow
 _NODES = 512  # the starts are random: their spread is far above the error of these averages
 
 
@@ -32,7 +33,7 @@ def emergence(
     """One row for each D and feature.
 
     The predicted time, from the rates on the way to the saddles that training visits (`replica.heads.saddles`), leaves
-    out a constant, since m starts at norm/sqrt(D) times a random number and emergence is at half of the value at the
+    out a constant, since m starts at norm/sqrt(D) times a random number and emergence is at a fifth of the value at the
     next saddle: compare its growth with log(sqrt(D)), the slope, and the order of features. The equations start from
     the overlaps that each run has at tau = 0, so their times are comparable one by one.
 
@@ -133,12 +134,12 @@ def emergence(
 
 
 def _targets(visited: list[list[Stage]], features: int) -> np.ndarray:
-    """Half of max_h |m_hf| at the saddle where feature f is first learned, mean over starts; nan if it never is."""
+    """A share of max_h |m_hf| at the saddle where feature f is first learned, mean over starts; nan if it never is."""
     targets = np.full(features, np.nan)
     for f in range(features):
         sizes = [next((np.abs(s.state.m[:, f]).max() for s in one if f in s.learned), np.nan) for one in visited]
         if np.isfinite(sizes).any():
-            targets[f] = np.nanmean(sizes) / 2
+            targets[f] = _LEVEL * np.nanmean(sizes)
     return targets
 
 

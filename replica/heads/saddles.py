@@ -67,6 +67,7 @@ def stages_visited(
     learned: list[int] = []
     left = list(range(features))
     found: list[Stage] = []
+    now = 0.0
     way = np.linspace(0.0, time, _POINTS)
     options = {"samples": samples // 4, "max_samples": samples // 4, "count": 2, "seed": seed}
     while True:
@@ -80,14 +81,18 @@ def stages_visited(
         rates = np.full((2, len(looks), features), np.nan)
         for f in left:
             rates[:, :, f] = np.transpose([feature_rate(problem, one, f, samples, seed=seed) for one in states])
-        state = states[-1]
-        d_m = velocity(build_averages(problem, samples, heads, seed), rate, state.m, square_root(state.r), state.b)[0]
+        end = states[-1]
+        d_m = velocity(build_averages(problem, samples, heads, seed), rate, end.m, square_root(end.r), end.b)[0]
         residual = float(np.abs(d_m[:, learned]).max(initial=0.0))
-        found.append(Stage(tuple(learned), way[looks] - way[first], *rates, state, residual))
+        found.append(Stage(tuple(learned), way[looks] - way[first], *rates, end, residual))
         times = predicted_times(found, features, norm, dimension, left)
         if not left or np.isinf(times[left]).all():
             return found
         chosen = left.pop(int(np.argmin(times[left])))
+        # the next stage begins where the feature emerges, before this one has come to rest
+        moment = way[first] + times[chosen] - now
+        state = _state(path, min(int(np.searchsorted(way, moment)), _POINTS - 1), left)
+        now = times[chosen]
         learned.append(chosen)
         m = state.m.copy()
         m[:, chosen] += _SEED * norm * direction[:, chosen]

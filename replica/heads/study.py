@@ -62,7 +62,7 @@ def emergence(
 ) -> Rows:
     """Emergence times of two Gaussian features in four heads of softmax-1, at a learning rate of 1/2."""
     problem, rate, norm = HeadsProblem(Gaussian((24.0, 12.0)), "softmax-1", 4, LENGTH), 0.5, 0.1
-    tau = time_grid(80.0, 321, "linear")
+    tau = time_grid(60.0, 241, "linear")
     rows = emergence_rows(problem, dimensions, rate, tau, seeds, far=far, norm=norm, seed=seed, progress=progress)
     return complete(rows, EMERGENCE, problem, sgd_rate=rate, norm=norm, seed=seed)
 

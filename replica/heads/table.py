@@ -138,7 +138,7 @@ EMERGENCE = (
     Column("residual", "number", "largest |dm/dtau| over the learned features there"),
     Column("predicted", "number", "emergence time up to a constant, from rates on the way to the saddles; inf: never"),
     Column(
-        "equations", "number", "mean time at which the equations bring max_h |m_hf| to half of its value at the saddle"
+        "equations", "number", "mean time at which the equations bring max_h |m_hf| to a fifth of that at the saddle"
     ),
     Column("equations_err", "number", "twice its standard error, mostly from the random starts"),
     Column("simulated", "number", "the same in online SGD from the same starts; null if D is for the equations only"),
