@@ -22,9 +22,9 @@ The fields are linear in independent standard normals G = (z*, x_k, x_v, xi) thr
 
     omega_k = M_kk* chi* + M_kv* z* + C_11 x_k,    omega_v = M_vk* chi* + M_vv* z* + C_21 x_k + C_22 x_v.
 
-At L = 2 the proximal point sees G in three directions only, omega_k,1 - omega_k,2, omega_v,1 - omega_v,2 and
-y - omega_v,2; the average over the other four is exact, E[w_i^T K w_j] being quadratic in them. As for the replicon,
-jumps of the proximal point are left out of K.
+With softmax at L = 2 the proximal point sees G in three directions only, omega_k,1 - omega_k,2, omega_v,1 - omega_v,2
+and y - omega_v,2; the average over the other four is exact, E[w_i^T K w_j] being quadratic in them. Elsewhere all of G
+is sampled (`replica.analysis.manifold_nodes`). As for the replicon, jumps of the proximal point are left out of K.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from ..models.activations.softmax import Softmax
 from ..models.problem import Problem
 from ..types import NAN, Conjugates, Overlaps
 from .error_bars import STUDENT
+from .manifold_nodes import sampled_hessian
 
 SHIFTS = 8
 NODES = 256  # of each shift: the error stays small beside the distance to one
@@ -80,11 +81,21 @@ def off_manifold(problem: Problem, overlaps: Overlaps, conjugates: Conjugates, *
     Returns
     -------
     Growth
-        nan for anything but softmax at L = 2.
     """
-    if not (problem.length.fixed == 2 and isinstance(problem.activation, Softmax)):
-        return UNKNOWN
-    hessians = channel_hessians(nodes(problem, NODES, SHIFTS, seed), overlaps, problem.noise)
+    if problem.length.fixed == 2 and isinstance(problem.activation, Softmax):
+        hessians = channel_hessians(nodes(problem, NODES, SHIFTS, seed), overlaps, problem.noise)
+    else:
+        fixed = problem.length.fixed
+        law = problem.length if fixed is None else ((fixed, 1.0),)
+        hessians = np.array(
+            [
+                sum(
+                    weight * sampled_hessian(problem, length, overlaps, (seed, length, shift, 3))
+                    for length, weight in law
+                )
+                for shift in range(SHIFTS)
+            ]
+        )
     outer = weight_side(overlaps, conjugates) @ np.diag([-1.0, -1.0, 1.0, -1.0]) * problem.alpha
     best = _growth(outer @ np.mean(hessians, axis=0))
     # leave one out: the eigenvalue is not linear in H

@@ -119,6 +119,9 @@ def response_sums(b_kk, b_kv, u_k, u_v, rank, V_k, V_v, small):
                 P_kk[i, j] += vectors[2, i] * vectors[2, j]
                 P_kv[i, j] += vectors[2, i] * vectors[3, j]
                 P_vv[i, j] += vectors[3, i] * vectors[3, j]
+    # for `response_forms`
+    small[8, 0, 0] = pulled
+    small[8, 0, 1] = rank
     # (I + V^1/2 H V^1/2)^{-1} = E - G S G^T, S = (I + C P)^{-1} C
     S = small[6]
     matrix = small[7]
@@ -190,6 +193,62 @@ def response_sums(b_kk, b_kv, u_k, u_v, rank, V_k, V_v, small):
         sum_vv / (V_v * V_v),
         mixed / (V_k * V_v),
     )
+
+
+@njit(nogil=True, error_model="numpy")
+def response_forms(V_k, V_v, probes, rows, small, forms):
+    """forms[a, b] = w_a^T K w_b after `response_sums` with the same rows and small.
+
+    probes[2 a], probes[2 a + 1] are the chi and z components of w_a; there are at most eight.
+    """
+    count = probes.shape[0] // 2
+    root_k = math.sqrt(V_k)
+    root_v = math.sqrt(V_v)
+    root_kv = root_k * root_v
+    pulled = int(small[8, 0, 0])
+    rank = int(small[8, 0, 1])
+    size = rank + 2 if pulled >= 0 else rank
+    S = small[6]
+    seen = small[9]
+    for a in range(count):
+        for b in range(count):
+            forms[a, b] = 0.0
+        for i in range(size):
+            seen[a, i] = 0.0
+    for l in range(probes.shape[1]):
+        b_kk = rows[3, l]
+        b_kv = rows[4, l]
+        own = l == pulled
+        e_kk, e_kv, e_vv = response_inverse(b_kk, b_kv, V_k, V_v, root_kv, own)
+        n_kk = 0.0
+        n_kv = 0.0
+        n_vv = 0.0
+        if not own:
+            off = V_k * V_v * b_kv * b_kv
+            det = 1.0 + V_k * b_kk - off
+            n_kk = (V_k * b_kk - off) / det
+            n_kv = root_kv * b_kv / det
+            n_vv = -off / det
+        for a in range(count):
+            w_k = probes[2 * a, l] / root_k
+            w_v = probes[2 * a + 1, l] / root_v
+            for i in range(size):
+                if i < rank:
+                    k = root_k * rows[5 + i, l]
+                    v = root_v * rows[8 + i, l]
+                else:
+                    k = 1.0 if own and i == rank else 0.0
+                    v = 1.0 if own and i == rank + 1 else 0.0
+                seen[a, i] += (e_kk * k + e_kv * v) * w_k + (e_kv * k + e_vv * v) * w_v
+            k = n_kk * w_k + n_kv * w_v
+            v = n_kv * w_k + n_vv * w_v
+            for b in range(count):
+                forms[a, b] -= k * probes[2 * b, l] / root_k + v * probes[2 * b + 1, l] / root_v
+    for a in range(count):
+        for b in range(count):
+            for i in range(size):
+                for j in range(size):
+                    forms[a, b] -= seen[a, i] * S[i, j] * seen[b, j]
 
 
 @njit(nogil=True, error_model="numpy", inline="always")

@@ -11,7 +11,7 @@ and the proximal point `token_point`, `token_response`, `token_slope` and the at
 import numpy as np
 from numba import njit
 
-TERMS, RESPONSES, LINES = 0, 1, 2
+TERMS, RESPONSES, LINES, FORMS = 0, 1, 2, 3
 
 
 @njit(nogil=True, cache=True)
@@ -22,7 +22,9 @@ def token_block(par, shift, star, eta, zeta, scalars, begin, end, mode, line, ro
         RESPONSES   the six sums of d g/d omega
 
     or for LINES, points eta[i] + place ray[i] with (i, place, ray) of `line` = (which, places, rays), write chi and
-    d chi/d(ray . omega_k) of point p into the halves of total[p]; nan where the Hessian is not positive definite.
+    d chi/d(ray . omega_k) of point p into the halves of total[p]; nan where the Hessian is not positive definite. For
+    FORMS total[p] gets g_k, g_v and the matrix w^T (dg/domega) w of four vectors: the key and value parts of w_0 to w_2
+    are rows of `rays`, eight for each node, and w_3 = (g_v, g_k).
 
     One function for all: each would compile the whole proximal point again.
 
@@ -31,6 +33,7 @@ def token_block(par, shift, star, eta, zeta, scalars, begin, end, mode, line, ro
     tokens = shift.size
     omega_k, omega_v, moved = np.empty(tokens), np.empty(tokens), np.empty(tokens)
     chi, sigma, g_k = np.empty(tokens), np.empty(tokens), np.empty(tokens)
+    forms = np.empty((4, 4))
     V_k, V_v, length = par[P_V_k], par[P_V_v], par[P_length]
     which, places, rays = line
     unproved = 0
@@ -58,6 +61,14 @@ def token_block(par, shift, star, eta, zeta, scalars, begin, end, mode, line, ro
             sums = token_response(chi, sigma, omega_v, r, V_k, V_v, length, rows, small)
             for j in range(6):
                 total[0, j] += weight * sums[j]
+        elif mode == FORMS:
+            token_response(chi, sigma, omega_v, r, V_k, V_v, length, rows, small)
+            for l in range(tokens):
+                total[p, l], total[p, tokens + l] = g_k[l], r * sigma[l]
+                rays[8 * p + 6, l], rays[8 * p + 7, l] = r * sigma[l], g_k[l]
+            response_forms(V_k, V_v, rays[8 * p : 8 * p + 8], rows, small, forms)
+            for j in range(16):
+                total[p, 2 * tokens + j] = forms[j // 4, j % 4]
         else:
             steady = token_slope(omega_k, omega_v, y, r, V_k, V_v, length, rays[i], chi, sigma, rows, small)
             for l in range(tokens):
