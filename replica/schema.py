@@ -63,7 +63,7 @@ def _columns() -> tuple[Column, ...]:
         Column("attention_relevant", number, "E sigma_1, mean attention on the hidden token"),
         Column("replicon", number, "spectral radius of the replica-symmetry perturbation; stable below 1"),
         Column("prox_jump", number, "share of V_hat_k due to jumps of the proximal point"),
-        Column("off_m", number, "growth of k.v*, v.k*, k.v in one step; returns to 0 below 1"),
+        Column("off_m", number, "growth of k.v*, v.k*, k.v in one step; returns to 0 below 1; null if k = 0"),
         Column("distance_k", number, "experiment: mean |k - k'|^2/D to the minima from other starts on the same data"),
         Column("minima", number, "experiment: distinct minima of a data set from all starts"),
         Column("rs_stable", flag, "replica-symmetric stability; null if unresolved"),

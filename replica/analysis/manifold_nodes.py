@@ -15,10 +15,10 @@ from ..lowering import tokens as tokens_lowering
 from ..models.problem import Problem
 from ..quadrature.sobol import scrambled_sobol
 from ..types import Overlaps
-from .token_nodes import token_basis
 
 LOG2_NODES = 8  # of each scramble
-NUMBERS = 2**19  # in the largest array of one scramble
+NUMBERS = 2**17  # in the largest array of one scramble
+EVEN = 1000  # more dimensions: random points, Sobol points are no better and take long to make
 
 
 def sampled_hessian(problem: Problem, length: int, overlaps: Overlaps, seed: tuple[int, ...]) -> np.ndarray:
@@ -49,7 +49,11 @@ def _gaussians(problem: Problem, length: int, seed: tuple[int, ...]) -> tuple[np
     log2_count = min(LOG2_NODES, max(3, int(math.log2(NUMBERS / (8 * length)))))
     drawn = problem.data.score_points(length)
     mixed = length if problem.data.explained == 0.0 else 0
-    points = scrambled_sobol(1 + 3 * length + mixed + drawn, log2_count, seed)
+    dimension = 1 + 3 * length + mixed + drawn
+    if dimension <= EVEN:
+        points = scrambled_sobol(dimension, log2_count, seed)
+    else:
+        points = np.clip(np.random.default_rng(seed).random((2**log2_count, dimension)), 2.0**-54, 1.0 - 2.0**-53)
     normals = ndtri(points[:, : 1 + 3 * length + mixed])
     chi, weight = problem.data.teacher_scores(points[:, 1 + 3 * length + mixed :], length)
     if mixed:  # `teacher_scores` gave the mean of chi*
@@ -82,21 +86,24 @@ def _forms(
         mean = omega_v.mean(axis=1)
         omega_v, label = omega_v - mean[:, None], label - total * mean
     shift = np.full(length, 0.0 if module.AFFINE else problem.activation.location)
-    basis = np.eye(length)
+    mirror = np.zeros(length)
     if module.AFFINE and total:
-        # directions with the vector of ones first (`tokens_affine.py`)
-        basis = np.roll(token_basis(length), 1, axis=0)
-        shift = np.full(length, -1.0)
+        # directions with the vector of ones first (`tokens_affine.py`), by a reflection, its own inverse
+        mirror, shift = np.full(length, length**-0.5), np.full(length, -1.0)
+        mirror[0] -= 1.0
+        mirror *= math.sqrt(2.0) / np.linalg.norm(mirror)
+
+    def turned(x: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(x - (x @ mirror)[..., None] * mirror)
+
     # the fields themselves: unit q, no overlap with the teacher, and the label as noise of its variance there
     values = {"q_k": 1.0, "V_k": V_k, "q_v": 1.0, "V_v": V_v, "length": float(length)}
     par = np.array([values.get(name, 0.0) for name in tokens_lowering.TOKEN_PARAMETERS])
     scalars = np.zeros((len(label), 3))
     scalars[:, 1], scalars[:, 2] = label / math.sqrt(1.0 + total**2 / length), 1.0
-    rays = np.ascontiguousarray((w @ basis.T).reshape(-1, length))
-    keys, fields = np.ascontiguousarray(omega_k @ basis.T), np.ascontiguousarray(omega_v @ basis.T)
+    rays, keys, fields = turned(w.reshape(-1, length)), turned(omega_k), turned(omega_v)
     found = np.empty((len(label), 2 * length + 16))
     line = (np.empty(0, np.int64), np.empty(0), rays)
     nodes = (shift, np.zeros_like(keys), keys, fields, scalars)
     module.token_block(par, *nodes, 0, len(label), module.FORMS, line, *prox_work(length), found)
-    g_k, g_v = found[:, :length] @ basis, found[:, length : 2 * length] @ basis
-    return g_k, g_v, found[:, 2 * length :].reshape(-1, 4, 4)
+    return turned(found[:, :length]), turned(found[:, length : 2 * length]), found[:, 2 * length :].reshape(-1, 4, 4)
