@@ -107,6 +107,8 @@ def learning_curves() -> list[Point]:
         for alpha in numbers("alpha", "log:0.5:16:11"):
             common = {"model": model, "nu": nu, "alpha": alpha, "length": 3, "noise": 0.1}
             for name in ("softmax", "linear"):
+                if nu == math.inf and name == "softmax" and 3.0 < alpha < 8.0:
+                    continue  # the optimum moves to vanishing penalties on keys there, where solves stall
                 best = {"reg_k": "optimal", "reg_v": "optimal"}
                 points.append({"estimator": "erm", "activation": name, **best, **common})
             points.append({"estimator": "bayes", **common})
@@ -116,7 +118,10 @@ def learning_curves() -> list[Point]:
 def learning_curves_lbfgs() -> list[Point]:
     """At the penalties that the theory found."""
     theory = replica.read_csv(HERE / "learning_curves.csv")
-    chosen = theory[(theory["estimator"] == "erm") & theory["selected"] & theory["alpha"].isin([1.0, 2.0, 4.0, 8.0])]
+    chosen = theory[(theory["estimator"] == "erm") & theory["selected"]]
+    # at nu = inf penalties become so small that a fit takes minutes
+    chosen = chosen[[alpha in ((1.0, 2.0) if nu == math.inf else (1.0, 2.0, 4.0, 8.0))
+                     for nu, alpha in zip(chosen["nu"], chosen["alpha"], strict=True)]]  # fmt: skip
     options = ["model", "nu", "activation", "alpha", "length", "noise", "reg_k", "reg_v"]
     how = {"sizes": [100, 200, 400], "seeds": 8, "starts": ["informed", "small"], "gtol": 1e-4}
     return [how | row for row in chosen[options].to_dict("records")]
