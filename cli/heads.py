@@ -122,7 +122,7 @@ def run(
 def stages(problem: HeadsProblem, settings: dict[str, Any], output: Path | None, format_: str | None) -> None:
     """Integrate as `run` does and list the descents between plateaus: when, how far, which feature.
 
-    Example: replica heads stages --activation bayes-softmax --signal "gaussian:16,6" --time 120
+    Example: replica heads stages --activation bayes-softmax --signal gaussian:24,6 --time 200 --spacing log --rtol 0.05
     """
     from replica.heads.stages import stages as find
     from replica.heads.table import STAGES, complete
