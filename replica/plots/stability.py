@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -103,10 +104,16 @@ def _draw_line(axes: Axes, rows: pandas.DataFrame, x: str, y: str, handles: dict
         for points, kind in zip((cells.columns, cells.index), scales, strict=True)
     ]
     colours = mpl.colors.ListedColormap(list(_COLOURS.values()))
-    axes.pcolormesh(*edges, cells.to_numpy(), cmap=colours, vmin=-0.5, vmax=2.5, edgecolors="face", linewidth=0.1)
-    axes.set(xscale=scales[0], yscale=scales[1])
     bottom, top = edges[1][0], edges[1][-1]
     places = list(cells.columns)
+    for column, place in enumerate(places):
+        states_here = cells[place].to_numpy()
+        between = _borders(cells.index, states_here, edges[1], crossings[crossings[x] == place])
+        axes.pcolormesh(
+            edges[0][column : column + 2], between, states_here[:, None], cmap=colours, vmin=-0.5, vmax=2.5,
+            edgecolors="face", linewidth=0.1,
+        )  # fmt: skip
+    axes.set(xscale=scales[0], yscale=scales[1])
     for _, row in crossings.iterrows():
         column = places.index(row[x])
         left, right = edges[0][column], edges[0][column + 1]
@@ -122,6 +129,20 @@ def _draw_line(axes: Axes, rows: pandas.DataFrame, x: str, y: str, handles: dict
         if (states == state).any():
             style = {"facecolor": colour, "edgecolor": "#999999", "linewidth": 0.5}
             handles[name] = Patch(**style, label=f"replica symmetry {name}")
+
+
+def _borders(points: Any, states: Any, edges: Any, crossings: pandas.DataFrame) -> Any:
+    """Edges of the cells of a column: half way between points, or where a crossing says that the state changes."""
+    found = edges.copy()
+    for index, (low_point, high_point) in enumerate(itertools.pairwise(points)):
+        before, after = states[index], states[index + 1]
+        if before == after:
+            continue
+        for low, high in crossings[["low", "high"]].itertuples(index=False):
+            border = high if before == 1 else low if after == 1 else math.sqrt(low * high)
+            if low_point <= border <= high_point:
+                found[index + 1] = border
+    return found
 
 
 def _scatter(frame: pandas.DataFrame, x: str, y: str, rest: list[str], fixed: dict[str, Any]) -> pandas.DataFrame:

@@ -60,7 +60,12 @@ def minima(tmp_path):
 
 def test_cells_are_verdicts_and_the_line_is_where_it_was_located(line):
     axes = figure_of([line]).axes[0]
-    assert axes.collections[0].get_array().tolist() == [[2, 0, 2], [1, 0, 2], [0, 0, 0]]
+    columns = axes.collections[:3]
+    assert [part.get_array().ravel().tolist() for part in columns] == [[2, 1, 0], [0, 0, 0], [2, 2, 0]]
+    # the colour changes where the line was located, else half way
+    heights = [sorted(set(part.get_coordinates()[:, 0, 1])) for part in columns]
+    assert heights[1][1:3] == pytest.approx([0.01 * 10**0.5, 0.1 * 10**0.5])
+    assert heights[2][2] == pytest.approx(0.495, rel=1e-2)
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     (located,) = axes.lines
     assert list(located.get_xdata()) == pytest.approx([8.0, 32.0])
@@ -74,7 +79,7 @@ def test_cells_are_verdicts_and_the_line_is_where_it_was_located(line):
 def test_markers_are_minima_and_their_distance(line, minima):
     with pytest.warns(ConvergenceWarning, match="1 row not drawn"):
         figure = figure_of([line, minima])
-    one, several = figure.axes[0].collections[1:3]
+    one, several = figure.axes[0].collections[3:5]
     assert one.get_offsets().tolist() == [[1.0, 1.0]]
     assert tuple(one.get_facecolor()[0]) == to_rgba("white")
     assert several.get_offsets().tolist() == [[1.0, 0.01], [16.0, 0.01]]
@@ -89,7 +94,7 @@ def test_another_parameter_makes_panels(line, minima):
     both = pandas.concat([line, line.assign(nu=3.0)])
     figure = figure_of([both, minima])
     assert [one.get_title(loc="left") for one in figure.axes[:2]] == [r"$\nu = 2$", r"$\nu = 3$"]
-    assert [len(one.collections) for one in figure.axes[:2]] == [3, 2]
+    assert [len(one.collections) for one in figure.axes[:2]] == [5, 4]
 
 
 def test_tables_that_do_not_go_together(line, minima):
