@@ -56,7 +56,7 @@ class StabilitySums:
         Integral over the surface in omega_k on which the proximal point jumps of density |chi_+ - chi_-|^2, E over the
         other variables; L = 2: E p(delta_0*) (delta_+ - delta_-)^2/sqrt(2).
     unseen, unseen_square : float
-        What jumps that no node saw could add to the two, at half the limit of confidence.
+        What jumps that no node or line saw could add to the two, at half the limit of confidence.
     """
 
     kk: float

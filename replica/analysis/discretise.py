@@ -22,7 +22,7 @@ class Ladder:
     default_rtol : float
         Relative accuracy of test_risk asked for by default.
     stability_cap : int
-        Finest level used for the replicon.
+        Level up to which the replicon is measured; beyond it while the verdict is open.
     entries : tuple of int
         Levels on which to start, the next where the iteration fails on one.
     """

@@ -13,8 +13,9 @@ sphere), and phi the density of t,
 section 8, jumps move with the key fields alone.
 
 Where few lines see jumps their scatter says little: `unseen` is what 1.5 lines more could add, so that twice the error
-is the limit of 95 % when none of the lines sees any. Where few proximal points of the nodes lack a proof that they are
-global and unique these give a lower limit: around a jump there is no proof.
+is the limit of 95 % on lines that see a jump of the size seen so far, or of the largest there is. Fields at which the
+proximal point is proved global are out of reach of jumps. That limits them too, by an estimate: the other fields are
+taken to surround a jump by one standard deviation of t.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def line_sums(
     envelope : float
         E M, which bounds what a jump can span: |chi - omega_k|^2 <= 2 V_k M on both of its sides.
     limit : float
-        Half the limit on the probability of a field in reach of a jump, known otherwise.
+        Half the limit on the probability of a field in reach of a jump.
     threads : int, optional
     """
     m_k, q_k, V_k, explained = (
@@ -167,33 +168,40 @@ def line_sums(
     size = max(1, min(count, 2 ** int(math.log2(POINTS / (2 * columns * STEPS)))))
 
     def block(begin: int, end: int) -> np.ndarray:
-        """Sums over the jumps of phi u.change, phi |change|^2, |change|^2, 1."""
+        """Sums over the jumps of phi u.change, phi |change|^2, |change|^2, 1; number of points not stationary."""
         scramble, start = divmod(begin, count)
         nodes, rays, _ = scrambles[scramble]
         chosen = slice(start, start + end - begin)
         fields = nodes.star[chosen], nodes.eta[chosen], nodes.zeta[chosen], nodes.scalars[chosen]
         rows, small = prox_work(columns)
+        failed = 0
 
         def points(which: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            nonlocal failed
             found = np.empty((len(which), 2 * columns))
             line = (which, place, rays[chosen])
-            module.token_block(par, nodes.shift, *fields, 0, len(which), module.LINES, line, rows, small, found)
+            _, lost = module.token_block(
+                par, nodes.shift, *fields, 0, len(which), module.LINES, line, rows, small, found
+            )
+            failed += lost
             return found[:, :columns], spread * found[:, columns:]
 
         jumps = find_jumps(points, end - begin, SMALLEST * math.sqrt(q_k))
         density = INV_SQRT_2PI * np.exp(-0.5 * jumps.place**2) * fields[3][jumps.which, 2]
         along = np.sum(rays[chosen][jumps.which] * jumps.change, axis=1)
         square = np.sum(jumps.change**2, axis=1)
-        return np.array([density @ along, density @ square, square.sum(), len(square)])
+        return np.array([density @ along, density @ square, square.sum(), len(square), failed])
 
     parts = (
-        np.array(map_blocks(block, count * len(scrambles), threads, size)).reshape(len(scrambles), -1, 4).sum(axis=1)
+        np.array(map_blocks(block, count * len(scrambles), threads, size)).reshape(len(scrambles), -1, 5).sum(axis=1)
     )
-    _, _, squares, seen = parts.sum(axis=0)
+    _, _, squares, seen, failed = parts.sum(axis=0)
     factors = np.array([dimension / (spread * V_k), 1.0 / (spread * projection)])
     square = squares / seen if seen >= FEW else 8.0 * V_k * envelope
-    chance = min(UNSEEN / (count * len(scrambles)), limit)
-    unseen = chance * MEAN_DENSITY * factors * [projection * math.sqrt(square), square]
+    lines = count * len(scrambles)
+    # a point that is not stationary may hide a jump
+    density = min(MEAN_DENSITY * UNSEEN / lines, limit) + MEAN_DENSITY * failed / lines
+    unseen = density * factors * [projection * math.sqrt(square), square]
     return LineSums(parts[:, :2] / count * factors, tuple(map(float, unseen)))
 
 

@@ -151,6 +151,9 @@ def _judge(best: _Measure, error: _Measure, state: State) -> Verdict:
         """C*/q_k, the squared distance between near-degenerate minima relative to |k|^2."""
         return (SQRT_TERM * max(strength, 0.0) / (1.0 - replicon)) ** 2 / q_k if replicon < 1 else math.inf
 
+    if math.isnan(low + high + best.jump_strength + spread):
+        message = "replica-symmetric stability is unresolved: its averages are not finite"
+        return Verdict(best.replicon, replicon_error, best.prox_jump, jump_error, None, message)
     harmless = share(high, best.jump_strength + spread) < JUMP_SHARE
     # the replicon is positive, however large its error
     harmful = share(max(low, 0.0), best.jump_strength - spread) > JUMP_SHARE

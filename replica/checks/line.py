@@ -53,7 +53,8 @@ class Point(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Where the side changes: the known points around it (None at an end of the grid), and one in the middle."""
+    """Where the side changes: the known points around it (None at an end of the grid), and an unresolved one between
+    them, or the lower of the two where there is none."""
 
     low: Point | None
     high: Point | None
@@ -165,12 +166,18 @@ class LineMap:
             raise InvalidProblem(f"search = {search!r} is unknown; known: {', '.join(SEARCHABLE)}")
         if search not in grid:
             raise InvalidProblem(f"{search} is missing; give the range in which the line is searched")
+        apart = [name for name in ("reg_k", "reg_v") if name in grid]
+        if search == "reg" and apart:
+            raise InvalidProblem(f"reg moves both penalties; allowed: {apart[0]} fixed and the other one searched")
         tolerance = number("tol", tolerance, minimum=0.0, strict=True)
         values = grids.numbers(search, grid[search])
         if len(values) < 2:
             raise InvalidProblem(f"{search} = {values[0]:g} leaves nothing to search; give a list or a range")
         made = [plan.plan({**grid, "estimator": "erm", search: value}) for value in values]
         problems = tuple(line.at(alpha) for line in made[0].lines for alpha in line.alphas)
+        for problem in problems:
+            if problem.unknowns:
+                raise InvalidProblem(f"{problem.unknowns[0]} = optimal moves along the line; allowed: a number")
         if any(math.isinf(_at(problem, search, value).alpha) for problem in problems for value in values):
             raise InvalidProblem("alpha = inf has no replicas; allowed: a finite alpha")
         options = made[0].options | {"search": search, "values": list(values), "tolerance": tolerance}

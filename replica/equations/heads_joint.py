@@ -5,8 +5,8 @@ the flow needs is a sum of monomials u^a w^b W^-k of degree zero. Tokens are ind
 
     W^-k = int_0^inf s^{k-1} exp(-s W) ds/(k-1)!
 
-turns each into one integral over log s of products of single-token averages (theory-dynamics.md A; the integral is that
-of E p_eps). All the powers of s are absorbed in x = s w, s u. Written with
+turns each into one integral over log s of products of single-token averages (theory-dynamics.md A; as for E p_eps in
+theory.md section 6). All the powers of s are absorbed in x = s w, s u. Written with
 
     inf_j = E_1 x^j e^{-x}  (informative token),   noise_j = E_0 x^j e^{-x}  (another token),   power_k = noise_0^{n-k},
 

@@ -3,7 +3,7 @@
 Leaf text of generated modules; see `prox_elementwise.py`. With b = omega_v (less its mean if CENTRED) and c the mean of
 phi if CENTRED, else 0, for every r
 
-    Phi(chi) >= r (y - ...) - r^2 .../2 + sum_l d_l(chi_l),
+    Phi(chi) >= r y - r^2/2 + sum_l d_l(chi_l)       (CENTRED: r (y - L mean omega_v) - r^2 (1 + L V_v)/2 + ...),
     d_l(x) = (x - omega_k,l)^2/(2 V_k) - r b_l phi(x) - (V_v r^2/2)(phi(x) - c)^2,
 
 with equality where r is the residual of chi; d_l is a parabola on each piece.

@@ -46,8 +46,8 @@ def choose(
     """Rows and columns of a figure; what is not given is chosen from what varies.
 
     x is alpha if it has 5 values or more, else what has most values of alpha, nu, noise, length, penalties. A second
-    parameter is shown by colour if there is
-    one estimator, in panels if there are several, and as the other axis of a map if it has more than 8 values.
+    parameter is shown by colour if there is one estimator, in panels if there are several, and as the other axis of a
+    map if it has more than 8 values.
 
     Raises
     ------

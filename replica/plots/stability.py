@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConvergenceWarning, InvalidProblem
 from . import labels, panels
 from .figure import STYLE
+from .layout import MOST_PANELS
 from .tables import ESTIMATE
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PLACE = ("alpha", "nu", "noise", "reg", "reg_k", "reg_v", "length", "activation", "model")
+_PLACE = ("alpha", "nu", "noise", "reg", "reg_k", "reg_v", "erf_offset", "length", "activation", "model")
 _COLOURS = {"stable": "white", "unresolved": "#E3E3E3", "broken": "#F4C98B"}
 _SEVERAL = 1.0 + 1e-9  # mean number of minima from which some data set has more than one
 
@@ -54,15 +55,23 @@ def line_figure(lines: pandas.DataFrame, experiments: pandas.DataFrame | None = 
         raise InvalidProblem(f"searched = {', '.join(lines['searched'].unique())}: draw one at a time, with --where")
     table = _penalties(lines, y)
     varying = [name for name in _PLACE if name != y and name in table and table[name].nunique() > 1]
+    if table[y].nunique() < 2:
+        raise InvalidProblem(f"{y}, which was searched, has one value in the table; allowed: two or more")
     axes_names = [name for name in varying if table[name].dtype.kind in "fi"]
     if not axes_names:
         raise InvalidProblem(f"only {y} varies in the table; the line over a plane needs another parameter that varies")
     x, rest = axes_names[0], [name for name in varying if name != axes_names[0]]
-    fixed = {name: table[name].iloc[0] for name in _PLACE if name in table and name not in (*varying, y)}
+    fixed = {
+        name: table[name].iloc[0]
+        for name in _PLACE
+        if name in table and name not in (*varying, y) and table[name].notna().any()
+    }
     found = None if experiments is None else _scatter(experiments, x, y, rest, fixed)
     groups = [((), table)] if not rest else list(table.groupby(rest))
-    if len(groups) > 12:
-        raise InvalidProblem(f"{' and '.join(rest)} would need {len(groups)} panels; allowed: 12; use --where")
+    if len(groups) > MOST_PANELS:
+        raise InvalidProblem(
+            f"{' and '.join(rest)} would need {len(groups)} panels; allowed: {MOST_PANELS}; use --where"
+        )
     with mpl.rc_context({**STYLE, "hatch.linewidth": 0.6}):
         figure, axes = panels.grid(len(groups), *((5.6, 3.9) if len(groups) == 1 else (2.8, 2.8)))
         handles: dict[str, Any] = {}
@@ -97,7 +106,7 @@ def _draw_line(axes: Axes, rows: pandas.DataFrame, x: str, y: str, handles: dict
 
     grid, crossings = rows[rows["kind"] == "grid"], rows[rows["kind"] == "line"]
     states = grid["rs_stable"].astype(object).map({True: 0, False: 2}).fillna(1).astype(float)
-    cells = grid.assign(state=states).pivot_table("state", y, x)
+    cells = grid.assign(state=states).pivot(index=y, columns=x, values="state")
     scales = [panels.scale(points) for points in (cells.columns, cells.index)]
     edges = [
         panels.edges(np.asarray(points, float), kind)

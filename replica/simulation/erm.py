@@ -39,9 +39,10 @@ class Fit(Run):
     objective, train_loss : float
         J/N and the mean of (y - f)^2/2.
     distance_k : float
-        Mean of |k - k'|^2/D over the minimisers k' from the other starts on the same data set; nan without any.
+        Mean of |k - k'|^2/D over the minimisers k' from the other starts on the same data set, of those that
+        converged; nan without any.
     minima : float
-        Number of distinct minima of the data set, nan for a single start.
+        Number of distinct minima of the data set among them.
     weights : ndarray, shape (2, D)
         The minimiser (k, v).
     """
@@ -87,7 +88,8 @@ def _kind_of(name: str) -> tuple[str, int]:
     if dash and kind in _RANDOM and number.isdecimal() and int(number) > 0:
         return kind, int(number)
     raise InvalidProblem(
-        f"start = {name!r} is unknown; known: {', '.join(STARTS)}, and random:N or small:N for N of a kind"
+        f"start = {name!r} is unknown; known: {', '.join(STARTS)}, and random:N or small:N for N of a kind, "
+        f"N <= {MAX_STARTS}"
     )
 
 
@@ -155,15 +157,17 @@ def fit(
 
 
 def compared(fits: Sequence[Fit]) -> list[Fit]:
-    """The fits from several starts on one data set, each with its distance to the others and the number of minima."""
-    if len(fits) < 2:
+    """The fits from several starts on one data set; those that converged with mean distance and number of minima."""
+    settled = [one for one in fits if one.status is Status.CONVERGED]
+    if len(settled) < 2:
         return list(fits)
-    keys = np.array([one.weights[0] for one in fits])
-    minima, made = float(distinct_minima(fits)), []
-    for one, key in zip(fits, keys, strict=True):
-        total = float(np.sum((keys - key) ** 2)) / one.dimension
-        made.append(replace(one, distance_k=total / (len(fits) - 1), minima=minima))
-    return made
+    keys, minima = np.array([one.weights[0] for one in settled]), float(distinct_minima(settled))
+
+    def against_others(one: Fit) -> Fit:
+        total = float(np.sum((keys - one.weights[0]) ** 2)) / one.dimension
+        return replace(one, distance_k=total / (len(settled) - 1), minima=minima)
+
+    return [against_others(one) if one.status is Status.CONVERGED else one for one in fits]
 
 
 def experiments(

@@ -71,7 +71,7 @@ def test_the_line_of_spiked_slr(solved):
     below, above = rows[1], rows[0]
     assert (above["reg_k"], above["side"], below["reg_k"], below["side"]) == (0.01, BROKEN, 0.1, STABLE)
     (line,) = [row for row in rows if row["kind"] == "line"]
-    assert 0.01 <= line["low"] < line["reg_k"] < line["high"] <= 0.1
+    assert 0.01 <= line["low"] <= line["reg_k"] < line["high"] <= 0.1
     assert (line["searched"], line["alpha"]) == ("reg", 2.0)
 
 
@@ -92,6 +92,8 @@ def test_along_another_parameter_and_both_penalties_apart():
         ({**GRID, "reg": "-1,0.1"}, "reg", "reg_k = -1"),
         ({**GRID, "alpha": "2,inf"}, "reg", "alpha = inf"),
         ({**GRID, "alpha": "1,inf"}, "alpha", "alpha = inf"),
+        ({**GRID, "reg": "optimal", "alpha": "1,2"}, "alpha", "optimal"),
+        ({**GRID, "reg_k": "0.5"}, "reg", "reg"),
     ],
 )
 def test_maps_that_make_no_sense_are_refused(grid, search, needle):
