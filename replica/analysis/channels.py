@@ -78,7 +78,8 @@ class Averages:
     square: float
 
 
-EFFORTS = 2
+# log2 of the random lines of one scramble (`jump_lines`), by effort
+LOG2_LINES = (6, 9)
 
 
 class Channel(ABC):
@@ -98,7 +99,7 @@ class Channel(ABC):
 
     @abstractmethod
     def stability(self, par: np.ndarray, effort: int = 0) -> StabilitySums:
-        """Sums for the replicon and the jumps; where these are sampled, more of them for `effort` up to EFFORTS - 1."""
+        """Sums for the replicon and the jumps; where these are sampled, more of them for a larger `effort`."""
 
     def with_activation(self, activation: Activation) -> Channel:
         """The same nodes for another `location` of the activation."""

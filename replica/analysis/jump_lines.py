@@ -34,9 +34,6 @@ from ..models.problem import Problem
 from ..quadrature.blocks import map_blocks
 from .token_nodes import TokenNodes, token_nodes
 
-# log2 of the lines in one scramble by effort
-LOG2_LINES = (6, 9)
-
 REACH = 5.0  # standard deviations of t: the mass beyond is 6e-7
 STEPS = 25
 HALVINGS = 9  # of an interval in which the point moves more than its derivatives say

@@ -14,8 +14,8 @@ from ..lowering import tokens as tokens_lowering
 from ..models.activations.base import Activation
 from ..models.problem import Problem
 from ..quadrature.blocks import BLOCK, map_blocks
-from .channels import Averages, Channel, ChannelSums, StabilitySums
-from .jump_lines import LOG2_LINES, NO_LINES, UNSEEN, LineSums, line_sums, token_lines
+from .channels import LOG2_LINES, Averages, Channel, ChannelSums, StabilitySums
+from .jump_lines import NO_LINES, UNSEEN, LineSums, line_sums, token_lines
 from .token_nodes import TokenNodes, token_nodes
 
 SCRAMBLES = 8

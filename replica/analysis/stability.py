@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from . import error_bars
-from .channels import EFFORTS, Channel, StabilitySums
+from .channels import LOG2_LINES, Channel, StabilitySums
 from .erm_map import Equations, State
 
 # jumps matter when the perturbation that they sustain exceeds this share of q_k
@@ -112,7 +112,7 @@ def _from_levels(measures: list[_Measure]) -> tuple[_Measure, _Measure]:
 
 def _by_variants(channel: Channel, par: np.ndarray, alpha: float, state: State) -> Verdict:
     """With more and more lines, as long as those could decide."""
-    for effort in range(EFFORTS):
+    for effort in range(len(LOG2_LINES)):
         sums = channel.stability(par, effort)
         best = _measure(state, alpha, sums)
         sampled = error_bars.combined(
