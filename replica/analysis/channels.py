@@ -79,7 +79,7 @@ class Averages:
 
 
 # log2 of the random lines of one scramble (`jump_lines`), by effort
-LOG2_LINES = (6, 9)
+LOG2_LINES = (7, 9)
 
 
 class Channel(ABC):

@@ -11,6 +11,11 @@ from .channels import Channel, PairChannel
 from .mixture import Member, MixtureChannel, RidgeChannel
 from .node_channel import NodeChannel
 
+# levels skipped at once at most: the errors of few nodes are rough
+MAX_STEPS = 5
+# scrambled points on averages with kinks: the error falls as N^-0.75
+SAMPLED_FALL = 0.6
+
 
 class Ladder:
     """Levels of nodes for one problem, made on demand.
@@ -25,6 +30,8 @@ class Ladder:
         Level up to which the replicon is measured; beyond it while the verdict is open.
     entries : tuple of int
         Levels on which to start, the next where the iteration fails on one.
+    fall : float or None
+        About the factor by which an error falls from level to level; None where only the next level tells.
     """
 
     def __init__(
@@ -34,10 +41,19 @@ class Ladder:
         stability_cap: int,
         make: Callable[[int], Channel],
         entries: tuple[int, ...] = (0,),
+        fall: float | None = None,
     ) -> None:
         self.count, self.default_rtol, self.stability_cap, self.entries = count, default_rtol, stability_cap, entries
+        self.fall = fall
         self._make = make
         self._channels: dict[int, Channel] = {}
+
+    def after(self, level: int, excess: float) -> int:
+        """The level to go on to where the error is `excess` times what is asked: the first that should do."""
+        steps = 1
+        if self.fall is not None and 1.0 < excess < math.inf:
+            steps = min(math.ceil(math.log(excess) / -math.log(self.fall)), MAX_STEPS)
+        return min(level + steps, self.count - 1)
 
     def channel(self, level: int) -> Channel:
         """The channel on the nodes of a level."""
@@ -56,15 +72,15 @@ def ladder(problem: Problem, *, seed: int, threads: int | None) -> Ladder:
     def mixture(level: int) -> Channel:
         return MixtureChannel([_member(weight, part, level) for weight, part in parts])
 
-    return Ladder(count, max(part.default_rtol for _, part in parts), 0, mixture)
+    return Ladder(count, max(part.default_rtol for _, part in parts), 0, mixture, fall=SAMPLED_FALL)
 
 
 def _member(weight: float, part: Ladder, level: int) -> Member:
     if part.count == 1:
         return Member(weight, part.channel(0))
     if part.stability_cap:
-        # the contact set is cheap beside sampled nodes: three levels ahead, and the one before for its error
-        level = min(level + 3, part.count - 1)
+        # the contact set is cheap beside sampled nodes: levels ahead, and the one before for its error
+        level = min(level // 2 + 3, part.count - 1)
         return Member(weight, part.channel(level), part.channel(level - 1))
     return Member(weight, part.channel(level))
 
@@ -82,7 +98,7 @@ def _ladder_of(problem: Problem, length: int, *, seed: int, threads: int | None)
         return NodeChannel(problem, length, counts[level], seed, threads)
 
     # where proximal points jump the averages over few nodes are rough, and may have no fixed point
-    return Ladder(len(counts), 1e-3, 0, nodes, (0, 1, 2))
+    return Ladder(len(counts), 1e-3, 0, nodes, (0, 2, 4), SAMPLED_FALL)
 
 
 def node_counts(length: int, *, affine: bool) -> range:
@@ -91,4 +107,4 @@ def node_counts(length: int, *, affine: bool) -> range:
     Linear attention works on a handful of directions whatever the number of tokens.
     """
     tokens = 2 if affine else math.ceil(math.log2(length))
-    return range(max(5, 8 - tokens // 2), max(5, min(16, 21 - tokens)) + 1, 2)
+    return range(max(5, 8 - tokens // 2), max(5, min(16, 21 - tokens)) + 1)

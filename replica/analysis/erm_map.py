@@ -28,6 +28,7 @@ class State:
     conjugates: np.ndarray
     sums: ChannelSums
     numbers: dict[str, float]
+    nodes: int
 
 
 class Equations:
@@ -84,7 +85,7 @@ class Equations:
         numbers["train_loss"] = averages.sums.train_loss
         numbers["objective"] = energy / problem.alpha
         numbers["attention_relevant"] = averages.first
-        return State(x, value, hat, averages.sums, numbers)
+        return State(x, value, hat, averages.sums, numbers, self.channel.nodes)
 
 
 def overlap_chart() -> Chart:

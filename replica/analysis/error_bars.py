@@ -78,7 +78,12 @@ def combined(sources: Sequence[Sequence[dict[str, float]]]) -> dict[str, float]:
 
 
 def estimate(
-    states: Sequence[State], equations_at: Callable[[int], Equations], level: int, chart: Chart, floor: float
+    states: Sequence[State],
+    equations_at: Callable[[int], Equations],
+    level: int,
+    chart: Chart,
+    floor: float,
+    before: dict[str, float] | None = None,
 ) -> dict[str, float]:
     """Error of each number of the last state: from the variants of its nodes where the channel has them, else from the
     levels; nan if it cannot be told yet.
@@ -93,6 +98,8 @@ def estimate(
         Level of the last state.
     floor : float
         Relative error of the iteration itself.
+    before : dict, optional
+        The errors of the state before.
     """
     last = states[-1]
     equations = equations_at(level)
@@ -106,12 +113,25 @@ def estimate(
                 for source in sources
             ]
         )
+        if before is not None:
+            spread = with_bias(spread, before, states)
     elif len(states) > 1:
         spread = _level_differences(states)
     else:
         return dict.fromkeys(last.numbers, math.nan)
     own = abs(last.sums.norm - 1.0) + floor
     return {name: own * (1.0 + abs(value)) + spread[name] for name, value in last.numbers.items()}
+
+
+def with_bias(spread: dict[str, float], before: dict[str, float], states: Sequence[State]) -> dict[str, float]:
+    """Add what is left of a bias of order 1/N, which independent scrambles share: the change since the nodes before
+    tells it, but for the part of the change that the errors of the two explain."""
+    last, old = states[-1], states[-2]
+    total = {}
+    for name, value in spread.items():
+        change = (last.numbers[name] - old.numbers[name]) ** 2 - value**2 - before[name] ** 2
+        total[name] = math.hypot(value, math.sqrt(max(change, 0.0)) / (last.nodes / old.nodes - 1.0))
+    return total
 
 
 def _level_differences(states: Sequence[State]) -> dict[str, float]:

@@ -15,7 +15,7 @@ from ..types import Solution, Status
 from . import ridge
 from .discretise import Ladder, ladder
 from .erm_map import Equations, overlap_chart
-from .path import STARTS, TOLERANCE, Path, PathOptions, starting_point
+from .path import LOOSEST, STARTS, Path, PathOptions, starting_point
 
 # range of the search, in logs for the penalties
 BOUNDS = {"reg_k": (1e-3, 1e3), "reg_v": (1e-3, 1e3), "erf_offset": (-8.0, 4.0)}
@@ -27,7 +27,7 @@ _COARSE_REGS, _COARSE_OFFSETS = (0.2, 2.0), (0.0, -1.0)
 _SIMPLICES = ((0.7, 0.05), (0.1, 0.01))
 # level of the nodes of each simplex, contact set and sampled: one set for all of it, so that the risk is smooth in what
 # is tuned; sampled ones cost more
-_LEVELS = {True: (2, 2), False: (1, 2)}
+_LEVELS = {True: (2, 2), False: (2, 4)}
 
 
 def optimise(problem: Problem, *, seed: int, threads: int | None, **options: Any) -> list[Solution]:
@@ -169,7 +169,7 @@ class _Search:
         if self._result is None or self._slope is None:
             return self._fresh_risk(z)
         equations = self._equations(self.problem_at(z))
-        result, slope = newton(equations, self._result.x, self._slope, tolerance=1e3 * TOLERANCE, chart=overlap_chart())
+        result, slope = newton(equations, self._result.x, self._slope, tolerance=LOOSEST, chart=overlap_chart())
         if result.status is not Status.CONVERGED:
             return self._fresh_risk(z)
         self.solved += 1

@@ -14,8 +14,9 @@ from . import error_bars, manifold, stability
 from .discretise import Ladder
 from .erm_map import Equations, State, overlap_chart
 
-# bound on the undamped residual at every level; the inner integrations are good to about 1e-10
-TOLERANCE = 1e-9
+# bound on the undamped residual at every level: this share of the accuracy asked for, not closer than the inner
+# integrations allow, which are good to about 1e-10, and not looser than Newton steps reach in one more
+SHARE, TIGHTEST, LOOSEST = 1e-5, 1e-9, 1e-6
 # (damping, plain steps before mixing) tried in turn: the map may overshoot by decades, back and forth, which only
 # damped steps in the chart calm down
 RETRIES = ((0.0, 4), (0.7, 40))
@@ -40,6 +41,11 @@ class PathOptions:
     accelerate: bool = True
     max_evaluations: int = 300
 
+    @property
+    def tolerance(self) -> float:
+        """Bound on the undamped residual."""
+        return min(max(TIGHTEST, SHARE * self.rtol), LOOSEST)
+
 
 class Path:
     """One start followed through the levels of nodes."""
@@ -53,6 +59,7 @@ class Path:
         self.level = 0
         self.result: FixedPointResult | None = None
         self._errors: dict[str, float] | None = None
+        self._errors_before: dict[str, float] | None = None
         self.evaluations = 0
         self.chart = overlap_chart()
         self.method = ""
@@ -73,6 +80,7 @@ class Path:
         for level in self.levels.entries:
             self.level = level
             self.states.clear()
+            self._errors = None
             equations = self._equations(self.level)
             self._record(equations, self._enter(equations))
             if self.converged:
@@ -81,7 +89,7 @@ class Path:
     def _enter(self, equations: Equations) -> FixedPointResult:
         """Plain steps choose the basin; then Anderson, then Newton."""
         if not self.options.accelerate:
-            return self._iterate(equations, self.x, TOLERANCE)
+            return self._iterate(equations, self.x, self.options.tolerance)
         for damping, plain_steps in RETRIES:
             result = self._iterate(equations, self.x, 1e-3, damping, plain_steps)
             if result.status is Status.CONVERGED:
@@ -91,14 +99,14 @@ class Path:
     def refine(self) -> None:
         """Solve on finer and finer nodes until the error of test_risk is small enough or the nodes are at their cap."""
         while self.converged and self.level + 1 < self.levels.count:
-            self.level += 1
+            self.level = self.levels.after(self.level, self._excess())
             equations = self._equations(self.level)
             if self.options.accelerate:
                 result = self.polish(equations, self.result)
             else:
-                result = self._iterate(equations, self.result.x, TOLERANCE)
+                result = self._iterate(equations, self.result.x, self.options.tolerance)
             self._record(equations, result)
-            if self.converged and self._accurate():
+            if self.converged and self._excess() <= 1.0:
                 return
 
     def solution(self, seed: int) -> Solution:
@@ -145,11 +153,19 @@ class Path:
     def errors(self) -> dict[str, float]:
         """Error estimate of each number of the last state, computed once."""
         if self._errors is None:
-            self._errors = error_bars.estimate(self.states, self._equations, self.level, self.chart, TOLERANCE)
+            self._errors = error_bars.estimate(
+                self.states,
+                self._equations,
+                self.level,
+                self.chart,
+                self.options.tolerance,
+                self._errors_before,
+            )
         return self._errors
 
-    def _accurate(self) -> bool:
-        return self.errors()["test_risk"] <= self.options.rtol * abs(self.states[-1].numbers["test_risk"])
+    def _excess(self) -> float:
+        """Error of test_risk over the one asked for; nan if it cannot be told yet."""
+        return self.errors()["test_risk"] / (self.options.rtol * abs(self.states[-1].numbers["test_risk"]))
 
     def _equations(self, level: int) -> Equations:
         return Equations(self.problem, self.levels.channel(level))
@@ -175,15 +191,15 @@ class Path:
             if renew:
                 value = equations(last.x)
                 self.slope = jacobian(equations, last.x, value, self.chart)
-            result, slope = newton(equations, last.x, self.slope, tolerance=TOLERANCE, chart=self.chart)
+            result, slope = newton(equations, last.x, self.slope, tolerance=self.options.tolerance, chart=self.chart)
             if result.status is Status.CONVERGED:
                 self.method, self.slope = "anderson, then newton", slope
                 return result
         self.slope = None
-        return self._iterate(equations, last.x, TOLERANCE)
+        return self._iterate(equations, last.x, self.options.tolerance)
 
     def _record(self, equations: Equations, result: FixedPointResult) -> None:
-        self.result, self._errors = result, None
+        self.result, self._errors, self._errors_before = result, None, self._errors
         self.states.append(equations.evaluate(result.x))
         self.evaluations += equations.evaluations
 

@@ -1,4 +1,4 @@
-"""Error bars of sampled nodes: two of them cover 95 % of what many more nodes give."""
+"""Error bars of sampled nodes: two of them cover 95 % of what many more nodes give. The levels up to the accuracy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from replica import Linear, LinearCentred, MaxSLR, Problem, Softmax, SpikedSLR
-from replica.analysis.discretise import Ladder
+from replica.analysis.discretise import MAX_STEPS, Ladder
+from replica.analysis.erm_map import State
+from replica.analysis.error_bars import with_bias
 from replica.analysis.node_channel import NodeChannel
 from replica.analysis.path import Path, PathOptions, starting_point
+
+from .test_user_ingredients import Spike
 
 CATALOGUE = [
     Problem(data, activation, alpha, length, noise, reg, reg)
@@ -23,6 +27,8 @@ CATALOGUE = [
         (SpikedSLR(2.0), LinearCentred(), 4.0, 4, 0.3, 1.0),
         (MaxSLR(), LinearCentred(), 3.0, 8, 0.5, 1.0),
         (SpikedSLR(6.0), Softmax(), 1.5, 2, 0.3, 1.0),
+        # its density ratio says nothing of the law: weighted samples
+        (Spike(2.0), Softmax(), 2.0, 2, 0.3, 1.0),
     )
 ]
 SEEDS = range(1, 5)
@@ -50,7 +56,29 @@ def test_two_error_bars_hold_the_truth():
                 error = np.hypot(path.errors()[name], truth.errors()[name])
                 deviations.append((path.states[-1].numbers[name] - truth.states[-1].numbers[name]) / error)
     deviations = np.array(deviations).reshape(-1, len(NUMBERS))
-    # numbers of one solution are correlated: as if there were 40 independent ones, 95 % less three deviations
+    # numbers of one solution are correlated: as if there were one for each problem and seed, 95 % less three deviations
     assert np.mean(np.abs(deviations) < 2.0) > 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / len(deviations))
     # nor are the bars far too wide
     assert 0.5 < np.sqrt(np.mean(deviations**2)) < 1.3
+
+
+@pytest.mark.nojit
+def test_the_next_level_is_the_first_that_should_do():
+    levels = Ladder(8, 1e-3, 0, lambda level: None, fall=0.5)
+    excesses = {0.5: 1, 1.5: 1, 3.9: 2, 4.1: 3, 1e6: MAX_STEPS, np.nan: 1, np.inf: 1}
+    assert {excess: levels.after(0, excess) for excess in excesses} == excesses
+    assert levels.after(5, 1e6) == 7
+    assert Ladder(8, 1e-3, 0, lambda level: None).after(0, 1e6) == 1
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("scatter", [0.0, 1e-3])
+def test_a_bias_that_scrambles_share_is_in_the_error(scatter):
+    """x + 1/N in every scramble, from 100 to 400 nodes: the change of 3/400 tells that 1/400 is left."""
+    nothing = np.zeros(6)
+    old, new = (State(nothing, nothing, nothing, None, {"x": 1.0 + 1.0 / nodes}, nodes) for nodes in (100, 400))
+    error = with_bias({"x": scatter}, {"x": 2 * scatter}, [old, new])["x"]
+    unexplained = np.sqrt((3 / 400) ** 2 - 5 * scatter**2) / 3
+    assert error == pytest.approx(np.hypot(scatter, unexplained))
+    # a change that the errors explain adds nothing
+    assert with_bias({"x": 0.1}, {"x": 0.2}, [old, new])["x"] == pytest.approx(0.1)

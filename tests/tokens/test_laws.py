@@ -37,7 +37,7 @@ def test_one_token_is_ridge_regression():
 def test_averages_of_a_law_are_the_mean_over_its_lengths(activation, data):
     lengths = {1: 1.0, 2: 2.0, 3: 1.0}
     law = Problem(data, activation, alpha=4.0, length=lengths, noise=0.3, reg_k=0.3, reg_v=0.4)
-    mixed = ladder(law, seed=0, threads=None).channel(2)
+    mixed = ladder(law, seed=0, threads=None).channel(4)
     par, total = parameters(), np.zeros(9)
     for length, weight in law.length:
         one = Problem(data, activation, alpha=4.0, length=length, noise=0.3, reg_k=0.3, reg_v=0.4)
@@ -45,7 +45,7 @@ def test_averages_of_a_law_are_the_mean_over_its_lengths(activation, data):
             channel = RidgeChannel()
         else:
             levels = ladder(one, seed=0, threads=None)
-            channel = levels.channel(2 if levels.stability_cap == 0 else 5)
+            channel = levels.channel(4 if levels.stability_cap == 0 else 5)
         sums = channel.sums(par)
         total += weight * np.array([sums.envelope, *sums.slopes, *channel.attention(par)])
     found = mixed.sums(par)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import sympy
 
-from replica import Activation, Problem, Softmax, SpikedSLR
+from replica import Activation, DataModel, MaxSLR, Problem, Softmax, SpikedSLR
 from replica.analysis.erm_map import Equations
 from replica.analysis.node_channel import NodeChannel
 from replica.errors import InvalidProblem, UnsupportedExpression
@@ -36,6 +36,14 @@ class Unnormalised(Spike):
 
     def log_weight(self, chi, eps):
         return sympy.sqrt(self.nu) * chi[eps]
+
+
+@dataclass(frozen=True)
+class TooLarge(Spike):
+    name = "too large"
+
+    def log_weight(self, chi, eps):
+        return super().log_weight(chi, eps) + sympy.log(sympy.Float(1.1))
 
 
 @dataclass(frozen=True)
@@ -81,9 +89,42 @@ def test_a_density_ratio_alone_gives_the_model():
     assert np.all(error < 0.05 * np.abs(own.mean(axis=0)))
 
 
+@pytest.mark.nojit
+@pytest.mark.parametrize(("nu", "length"), [(1.0, 1), (2.0, 3), (100.0, 3), (900.0, 2), (4.0, 64)])
+def test_a_density_ratio_is_sampled_where_it_is_large(nu, length):
+    """A spike far out of reach of normal samples: no weight dominates, and the hidden score is N(sqrt(nu), 1)."""
+    points = np.random.default_rng(0).random((4000, length + 1))
+    scores, weights = Spike(nu).teacher_scores(points, length)
+    assert weights.max() < 4.0
+    moments = np.column_stack([weights, *(weights * (scores[:, 0] - np.sqrt(nu)) ** power for power in (1, 2))])
+    error = moments.std(axis=0, ddof=1) / np.sqrt(len(moments))
+    assert np.all(np.abs(moments.mean(axis=0) - [1.0, 0.0, 1.0]) < 4.0 * error)
+    assert np.all(error < 0.06)
+
+
+@pytest.mark.nojit
+def test_sampling_a_sharp_density_ratio_agrees_with_its_closed_law():
+    """The winner of five without a law of its own: moments of its score and of the others."""
+
+    class Winner(MaxSLR):
+        score_points, teacher_scores = DataModel.score_points, DataModel.teacher_scores
+
+    rng, found = np.random.default_rng(0), []
+    for data in (Winner(), MaxSLR()):
+        scores, weights = data.teacher_scores(rng.random((20000, data.score_points(5))), 5)
+        numbers = np.column_stack([scores[:, 0], scores[:, 0] ** 2, scores[:, 1:].mean(axis=1), scores[:, 1] ** 2])
+        found.append(weights[:, None] * numbers)
+    error = np.hypot(*(one.std(axis=0, ddof=1) for one in found)) / np.sqrt(20000)
+    assert np.all(np.abs(found[0].mean(axis=0) - found[1].mean(axis=0)) < 4.0 * error)
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [(Unnormalised(1.0), r"has E g = 1\.[56].*allowed: E g = 1"), (FirstIsSpecial(1.0), "is not exchangeable")],
+    [
+        (Unnormalised(1.0), r"has E g = 1\.[56].*allowed: E g = 1"),
+        (TooLarge(100.0), r"has E g = 1\.[01].*allowed: E g = 1"),
+        (FirstIsSpecial(1.0), "is not exchangeable"),
+    ],
 )
 def test_a_weight_that_is_no_density_ratio_is_refused(data, reason):
     from replica.analysis.erm import fixed_points

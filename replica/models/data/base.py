@@ -64,8 +64,9 @@ class DataModel(ABC):
     def teacher_scores(self, points: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
         """Scores chi* of the tokens, the hidden one first, from uniform points; nodes that no overlap moves.
 
-        By default: chi ~ N(0, I), eps drawn with probability g(eps, chi)/sum_l g(l, chi) and swapped to the front,
-        and the sample weighted by mean_l g(l, chi).
+        By default: chi ~ N(0, I) but for one token, drawn with density p close to that of the hidden one; eps drawn
+        with probability g(eps, chi)/sum_l g(l, chi) and swapped to the front, and the sample weighted by
+        mean_l g(l, chi)/mean_l h(chi_l), h = p over the normal density.
 
         Parameters
         ----------
