@@ -16,6 +16,7 @@ from .nodes import token_nodes
 from .problem import HeadsProblem
 
 _BLOCKS = 16
+_LEAST = 16  # nodes that are no images of each other
 T = TypeVar("T")
 
 
@@ -49,10 +50,20 @@ class Averages(ABC):
         Seed of the nodes.
     threads : int
         Threads over fixed blocks of nodes; the result does not depend on their number.
+    mirrored : bool
+        Whether the signs of single features are changed too, wherever that keeps the law of theta. An overlap
+        m_hf = 0 over h then has no gradient even where other features are learned. Without, the error of the nodes
+        drives it, and a feature that starts at 1/sqrt(D) seems to emerge early, on every set of nodes.
     """
 
-    def __init__(self, problem: HeadsProblem, samples: int, rank: int, seed: int, threads: int = 1) -> None:
+    def __init__(
+        self, problem: HeadsProblem, samples: int, rank: int, seed: int, threads: int = 1, mirrored: bool = False
+    ) -> None:
         self.problem, self.samples, self.rank, self.threads = problem, samples, rank, threads
+        signal = problem.signal
+        self._signs = np.array(signal.mirrors if mirrored else [(1,) * signal.features], dtype=float)
+        # two images of every node, or fewer nodes with more
+        self._base = max(min(samples, 2 * samples // len(self._signs)), min(samples, _LEAST))
         self._module = lowering.load(problem.activation)
         count = self._make_nodes(seed)
         edges = np.linspace(0, count, min(_BLOCKS, count) + 1).astype(int)
@@ -83,15 +94,19 @@ class SeparateAverages(Averages):
         from scipy.special import ndtri
         from scipy.stats import qmc
 
-        signal, length, samples = self.problem.signal, self.problem.length, self.samples
+        signal, length = self.problem.signal, self.problem.length
+        samples = self._base
         gauss = length * (signal.features + self.rank)
         points = qmc.Sobol(signal.uniforms + gauss, rng=np.random.default_rng(seed)).random(samples)
         np.clip(points, 2.0**-40, 1 - 2.0**-40, out=points)  # a scrambled coordinate may round to 0
-        self.theta = signal.transform(points[:, : signal.uniforms])
+        theta = signal.transform(points[:, : signal.uniforms])
         normal = ndtri(points[:, signal.uniforms :]).reshape(samples, length, -1)
-        self.zeta = np.ascontiguousarray(normal[:, :, : signal.features])
-        self.xi = np.ascontiguousarray(normal[:, :, signal.features :])
-        return samples
+        self.theta = np.concatenate([theta * signs for signs in self._signs])
+        self.zeta = np.concatenate([normal[:, :, : signal.features] * signs for signs in self._signs])
+        self.xi = np.tile(normal[:, :, signal.features :], (len(self._signs), 1, 1))
+        # keys carry little noise while features are learned: images by xi would add less than those by signs
+        self._images = 4 if len(self._signs) == 1 else 2
+        return len(self.theta)
 
     def __call__(self, m: np.ndarray, c: np.ndarray, b: np.ndarray, *, noise: bool = False) -> Gradients:
         m, c, b = (np.ascontiguousarray(x, dtype=float) for x in (m, c, b))
@@ -100,11 +115,11 @@ class SeparateAverages(Averages):
         def one(first: int, last: int) -> tuple[float, list[np.ndarray]]:
             sums = _zeros(m, c, b)
             return self._module.accumulate(
-                self.zeta, self.xi, self.theta, first, last, m, c, b, weight, symmetric, noise, *sums
+                self.zeta, self.xi, self.theta, first, last, m, c, b, weight, symmetric, self._images, noise, *sums
             ), sums
 
         parts = self._map(one)
-        scale = 1.0 / (4 * self.samples)
+        scale = 1.0 / (self._images * len(self.theta))
         return _gradients(sum(risk for risk, _ in parts) * scale, [sums for _, sums in parts], scale)
 
 
@@ -117,9 +132,12 @@ class JointAverages(Averages):
     floor = 1e-9  # the step and the ends of the integral, the ends of the grid
 
     def _make_nodes(self, seed: int) -> int:
-        self.x, self.xi, weights = token_nodes(self.problem.signal, self.samples, self.rank, seed)
-        self._images = 4 if self.problem.signal.symmetric else 2
-        self.weights = weights / self._images
+        signal = self.problem.signal
+        x, xi, weights = token_nodes(signal, self._base, self.rank, seed)
+        self.x = np.concatenate([x * signs for signs in self._signs])
+        self.xi = np.tile(xi, (len(self._signs), 1))
+        self._images = 4 if signal.symmetric else 2
+        self.weights = np.tile(weights, len(self._signs)) / (self._images * len(self._signs))
         return len(self.x)
 
     def __call__(self, m: np.ndarray, c: np.ndarray, b: np.ndarray, *, noise: bool = False) -> Gradients:
@@ -153,10 +171,12 @@ class JointAverages(Averages):
         return _gradients(risk, self._map(one), 1.0)
 
 
-def build_averages(problem: HeadsProblem, samples: int, rank: int, seed: int, threads: int = 1) -> Averages:
+def build_averages(
+    problem: HeadsProblem, samples: int, rank: int, seed: int, threads: int = 1, mirrored: bool = False
+) -> Averages:
     """The averages of the problem's activation."""
     kind = JointAverages if problem.activation == "bayes-softmax" else SeparateAverages
-    return kind(problem, samples, rank, seed, threads)
+    return kind(problem, samples, rank, seed, threads, mirrored)
 
 
 def _gradients(risk: float, parts: list[list[np.ndarray]], scale: float) -> Gradients:
@@ -170,11 +190,17 @@ def _zeros(m: np.ndarray, c: np.ndarray, b: np.ndarray) -> list[np.ndarray]:
 
 
 def replicates(
-    problem: HeadsProblem, samples: int, rank: int, seed: int, count: int, threads: int = 1
+    problem: HeadsProblem,
+    samples: int,
+    rank: int,
+    seed: int,
+    count: int,
+    threads: int = 1,
+    mirrored: bool = False,
 ) -> list[Averages]:
     """`count` independent sets of nodes."""
     seeds = np.random.SeedSequence(seed).generate_state(count)
-    return [build_averages(problem, samples, rank, int(one), threads) for one in seeds]
+    return [build_averages(problem, samples, rank, int(one), threads, mirrored) for one in seeds]
 
 
 def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

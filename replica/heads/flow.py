@@ -93,7 +93,8 @@ def velocity(
     moving = averages.problem.thresholds == "train"
     d_b = -g.b if moving else np.zeros_like(b)
     if rate == 0:
-        return -g.m, -g.c, d_b
+        # the risk is even in c, its average over nodes only about so
+        return -g.m, -g.c if c.any() else np.zeros_like(c), d_b
     product = g.c @ c.T
     return -g.m, -(product + product.T) + rate * g.noise, d_b
 
@@ -166,7 +167,7 @@ def integrate(
     _check(problem, start, tau, rate, rtol, samples, max_samples, count, method)
     evaluations = 0
     while True:
-        sets = replicates(problem, samples, problem.heads, seed, count, threads)
+        sets = replicates(problem, samples, problem.heads, seed, count, threads, mirrored=True)
         runs = []
         for index, averages in enumerate(sets):
             report = None if progress is None else (lambda share, i=index: progress((i + share) / count))
@@ -203,7 +204,12 @@ def _one(averages, start, tau, rate, rtol, method, frozen, report):
         return np.concatenate([part.ravel() for part in velocity(averages, rate, *unpack(y), frozen)])
 
     first = np.concatenate([start.m.ravel(), (root if rate == 0 else start.r).ravel(), start.b])
-    steps = {"rtol": min(1e-5, rtol / 100), "atol": 1e-9}
+    relative = min(1e-5, rtol / 100)
+    # overlaps that start at 1/sqrt(D) grow by as much: their error is small against where they start, if not at zero
+    size = np.abs(start.m).max(axis=0)
+    absolute = np.full(len(first), 1e-9)
+    absolute[: cuts[0]] = np.tile(np.minimum(1e-9, np.where(size > 0, relative * size, 1e-9)), heads)
+    steps = {"rtol": relative, "atol": absolute}
     result = solve_ivp(slope, (tau[0], tau[-1]), first, method=method, dense_output=True, **steps)
     if not result.success:
         raise IntegrationError(f"the integrator {method} failed: {result.message}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from ..models.checks import number
 if TYPE_CHECKING:
     import numpy as np
 
+MIRRORED = 6  # features up to which averages are taken over all changes of sign that keep the law
 _SPECIFICATIONS = (
     "flipped:nu=NU[,features=F], onehot:nu=NU[,features=F], gaussian:NU_1,..,NU_F[;mean=MU_1,..,MU_F], discrete:FILE"
 )
@@ -24,8 +26,33 @@ class Signal(ABC):
     """A law of theta in R^F."""
 
     features: int
-    symmetric: bool  # theta and -theta have the same law
     uniforms: int  # uniform variables that one draw takes
+
+    @abstractmethod
+    def keeps(self, signs: tuple[int, ...]) -> bool:
+        """Whether (signs_f theta_f) has the same law as theta, for signs +-1."""
+
+    @property
+    def symmetric(self) -> bool:
+        """Theta and -theta have the same law."""
+        return self.keeps((-1,) * self.features)
+
+    @property
+    def separable(self) -> bool:
+        """The sign of each theta_f may be changed alone: then m_hf = 0 over h is kept by training."""
+        axes = range(self.features)
+        return all(self.keeps(tuple(-1 if g == f else 1 for g in axes)) for f in axes)
+
+    @property
+    def mirrors(self) -> tuple[tuple[int, ...], ...]:
+        """The signs that keep the law, one of each pair (signs, -signs) if both do; the first is all +1.
+
+        Of more than MIRRORED features none are looked for, since their number doubles with each.
+        """
+        if self.features > MIRRORED:
+            return ((1,) * self.features,)
+        all_signs = itertools.product((1, -1), repeat=self.features)
+        return tuple(s for s in all_signs if (s[0] == 1 or not self.symmetric) and self.keeps(s))
 
     @abstractmethod
     def transform(self, uniform: np.ndarray) -> np.ndarray:
@@ -72,14 +99,12 @@ class Discrete(Signal):
     def features(self) -> int:  # type: ignore[override]
         return len(self.points[0])
 
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
+    def keeps(self, signs: tuple[int, ...]) -> bool:
         law: dict[tuple[float, ...], float] = {}
         for weight, point in zip(self.weights, self.points, strict=True):
             law[point] = law.get(point, 0.0) + weight
-        return all(
-            math.isclose(weight, law.get(tuple(-x for x in point), 0.0), rel_tol=1e-9) for point, weight in law.items()
-        )
+        images = ((weight, tuple(s * x for s, x in zip(signs, point, strict=True))) for point, weight in law.items())
+        return all(math.isclose(weight, law.get(image, 0.0), rel_tol=1e-9) for weight, image in images)
 
     uniforms = 1
 
@@ -138,9 +163,8 @@ class Gaussian(Signal):
     def features(self) -> int:  # type: ignore[override]
         return len(self.nu)
 
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        return not any(self.mean)
+    def keeps(self, signs: tuple[int, ...]) -> bool:
+        return not any(mean for mean, sign in zip(self.mean, signs, strict=True) if sign < 0)
 
     @property
     def uniforms(self) -> int:  # type: ignore[override]
@@ -150,7 +174,7 @@ class Gaussian(Signal):
     def label(self) -> str:
         """Canonical text of the law."""
         text = "gaussian:" + ",".join(f"{value:g}" for value in self.nu)
-        return text if self.symmetric else f"{text};mean=" + ",".join(f"{value:g}" for value in self.mean)
+        return text if not any(self.mean) else f"{text};mean=" + ",".join(f"{value:g}" for value in self.mean)
 
     def transform(self, uniform: np.ndarray) -> np.ndarray:
         import numpy as np

@@ -46,11 +46,11 @@ def gradient(chi, b, weight, shares, errors, rho):
 
 
 @njit(nogil=True, cache=True)
-def accumulate(zeta, xi, theta, first, last, m, c, b, weight, symmetric, noise, g_m, g_c, g_b, g_noise):
-    """Add nodes first..last, each in four mirror images, to the gradients; returns the sum of the risks.
+def accumulate(zeta, xi, theta, first, last, m, c, b, weight, symmetric, images, noise, g_m, g_c, g_b, g_noise):
+    """Add nodes first..last, each in mirror images, to the gradients; returns the sum of the risks.
 
-    Images: xi -> -xi, zeta -> -zeta (with theta -> -theta where its law is symmetric), so that odd averages vanish
-    exactly and the unspecialised point is a fixed point of the discretised flow too.
+    Images: zeta -> -zeta (with theta -> -theta where its law is symmetric) and, if there are four, xi -> -xi, so that
+    odd averages vanish exactly and the unspecialised point is a fixed point of the discretised flow too.
     """
     length, features = zeta.shape[1:]
     rank = xi.shape[2]
@@ -84,9 +84,9 @@ def accumulate(zeta, xi, theta, first, last, m, c, b, weight, symmetric, noise, 
                 from_xi[h, l] = part
                 sum_zeta[h, l] = 0.0
                 sum_xi[h, l] = 0.0
-        for image in range(4):
-            s_zeta = 1.0 if image < 2 else -1.0
-            s_xi = 1.0 if image % 2 == 0 else -1.0
+        for image in range(images):
+            s_zeta = 1.0 if image < images // 2 else -1.0
+            s_xi = 1.0 if images == 2 or image % 2 == 0 else -1.0
             s_theta = s_zeta if symmetric else 1.0
             for h in range(heads):
                 for l in range(length):

@@ -147,6 +147,23 @@ def test_unspecialised_point_is_fixed_to_the_last_bit(activation):
     assert np.abs(found.c).max() > 1e-3
 
 
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("signal", [Gaussian((6.0, 3.0)), flipped(6.0, 3)], ids=["gaussian", "flipped"])
+def test_an_unlearned_feature_has_no_gradient_beside_a_learned_one(activation, signal):
+    m = np.zeros((3, signal.features))
+    m[:, 0] = 1.0, -0.5, 0.2
+    problem = HeadsProblem(signal, activation, 3, 4)
+    plain, mirrored = (
+        build_averages(problem, 64, 3, seed=0, mirrored=mirrored)(m, 0.3 * np.eye(3), np.zeros(3), noise=True)
+        for mirrored in (False, True)
+    )
+    assert np.abs(mirrored.m[:, 1:]).max() < 1e-16
+    assert np.abs(plain.m[:, 1:]).max() > 1e-6
+    assert mirrored.risk == pytest.approx(plain.risk, rel=0.05)
+    assert np.allclose(mirrored.m[:, 0], plain.m[:, 0], atol=0.02)
+    assert np.allclose(mirrored.noise, plain.noise, atol=0.02)
+
+
 def test_result_does_not_depend_on_threads():
     problem = HeadsProblem(Gaussian((3.0,)), "bayes-softmax", 2, 3)
     point = (np.array([[1.0], [-0.5]]), np.eye(2), np.zeros(2))

@@ -5,9 +5,10 @@ import pytest
 
 from replica.errors import IntegrationError, InvalidProblem
 from replica.heads.averages import build_averages
-from replica.heads.flow import State, integrate, random_start, square_root, time_grid
+from replica.heads.flow import State, integrate, random_start, square_root, time_grid, velocity
 from replica.heads.problem import ACTIVATIONS, HeadsProblem
-from replica.heads.signals import flipped
+from replica.heads.signals import Gaussian, flipped
+from replica.heads.stages import emergence_times
 
 TAU = np.linspace(0.0, 10.0, 21)
 START = State(np.array([[0.6], [-0.3]]), np.array([[0.2, 0.05], [0.05, 0.1]]), np.zeros(2))
@@ -101,6 +102,26 @@ def test_interpolated_risk_is_the_risk_of_the_state():
     assert np.allclose(found.risk[::100], direct.risk, rtol=2e-5)
     start = [nodes(START.m, square_root(START.r), START.b).risk for nodes in sets]
     assert found.risk[0] == pytest.approx(np.mean(start), abs=1e-9)
+
+
+def test_a_later_feature_emerges_when_it_should_on_few_nodes_too():
+    """The error of the nodes must not drive it: it would emerge early, and all node sets would agree."""
+    problem = HeadsProblem(Gaussian((24.0, 12.0)), "softmax-1", 3, 3)
+    start = random_start(problem, 1e8, 0.1, seed=0)
+    times = []
+    for samples in (64, 256):
+        path = integrate(problem, start, np.linspace(0, 80, 161), 0.5, samples=samples, max_samples=samples, count=2)
+        times.append(emergence_times(path.tau, path.m, np.array([0.1, 0.1])))
+    assert times[1][1] > 3 * times[1][0]
+    assert times[0] == pytest.approx(times[1], rel=0.1)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_no_noise_in_the_keys_stays_none(activation):
+    nodes = build_averages(HeadsProblem(Gaussian((6.0, 3.0)), activation, 2, 3), 64, 2, seed=0, mirrored=True)
+    d_m, d_c, _ = velocity(nodes, 0.0, np.tile(START.m, 2), np.zeros((2, 2)), np.zeros(2))
+    assert d_m.any()
+    assert not d_c.any()
 
 
 def test_random_start_has_the_overlaps_of_random_keys():

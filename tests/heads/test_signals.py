@@ -45,6 +45,19 @@ def test_symmetry_is_recognised(law, symmetric):
     assert law.symmetric is symmetric
 
 
+def test_signs_that_keep_the_law_are_found():
+    assert Gaussian((2.0, 1.0)).mirrors == ((1, 1), (1, -1))
+    assert LAWS[2].mirrors == ((1, 1), (1, -1))  # the second mean is zero
+    assert flipped(4.0, 3).mirrors == ((1, 1, 1), (1, 1, -1), (1, -1, 1), (1, -1, -1))
+    assert onehot(3.0, 2).mirrors == ((1, 1),)
+    tied = Discrete((0.5, 0.5), ((2.0, 1.0), (-2.0, -1.0)))
+    assert tied.mirrors == ((1, 1),)
+    assert tied.symmetric
+    assert not tied.separable
+    assert flipped(4.0, 3).separable
+    assert Gaussian((1.0,) * 8).mirrors == ((1,) * 8,)
+
+
 def test_text_and_file_give_the_law(tmp_path):
     assert parse("flipped:nu=6") == flipped(6.0)
     assert parse("onehot:nu=6,features=3") == onehot(6.0, 3)
