@@ -129,7 +129,7 @@ def prox_point(omega_k, omega_v, y, V_k, V_v, chi, sigma, g_k, rows, small):
             energy, r, converged = found, found_r, found_converged
             for l in range(length):
                 best[l] = chi[l]
-            is_global = normalised_certificate(omega_v, r, V_k, V_v)
+            is_global = normalised_certificate(omega_k, omega_v, r, energy, V_k, V_v)
             if is_global:
                 break
         if attempt == 0:
@@ -161,12 +161,14 @@ def prox_point(omega_k, omega_v, y, V_k, V_v, chi, sigma, g_k, rows, small):
 
 
 @njit(nogil=True, error_model="numpy")
-def normalised_certificate(omega_v, r, V_k, V_v):
-    """True if a stationary point with this r is the global minimum: no other chi lies lower.
+def normalised_certificate(omega_k, omega_v, r, energy, V_k, V_v):
+    """True if a stationary point with this r and Phi is the global minimum: no other chi lies lower.
 
     Phi(chi) >= r (y - sigma . omega_v) - r^2 (1 + V_v |sigma|^2)/2 + |chi - omega_k|^2/(2 V_k) =: D(chi), with equality
-    at the point; if D is convex, the point, where D is stationary too, minimises both. On the simplex the Hessians in
-    u of sigma . b and |sigma|^2/2 have eigenvalues at most (max b - min b)/(3 sqrt 3) and 1/4.
+    at the point; if D is convex, the point, where D is stationary too, minimises both. Where all sigma_l <= s the
+    Hessians in u of sigma . b and |sigma|^2/2 have eigenvalues at most (max b - min b) min(s, 1/(3 sqrt 3)) and
+    min(2 s^2, 1/4). First s = 1; then s in the ball |chi - omega_k|^2 <= 2 V_k Phi, outside of which Phi is higher:
+    there (`normalised_largest`).
     """
     low = math.inf
     high = -math.inf
@@ -175,10 +177,50 @@ def normalised_certificate(omega_v, r, V_k, V_v):
         high = max(high, omega_v[l])
     spread = abs(r) * (high - low)
     spring = V_v * r * r
-    bend = D1_SUP * D1_SUP * (0.19245008972987526 * spread + 0.25 * spring)
+    if V_k * normalised_bend(1.0, spread, spring) < 1.0:
+        return True
+    if math.isinf(D1_SUP):
+        return False
+    s = normalised_largest(omega_k, D1_SUP * math.sqrt(2.0 * V_k * energy))
+    return V_k * normalised_bend(s, spread, spring) < 1.0
+
+
+@njit(nogil=True, error_model="numpy")
+def normalised_largest(omega_k, radius):
+    """A bound on all sigma_l while u is within a radius of its value at omega_k.
+
+    The log odds of token l are u_l - log sum_{j != l} e^{u_j}. The second term is convex, and falls by no more than its
+    slope at omega_k says, so that they rise by at most radius (1 + |slope|^2)^{1/2}.
+    """
+    length = omega_k.shape[0]
+    top = -math.inf
+    for l in range(length):
+        top = max(top, scalar_terms(omega_k[l], piece_of(omega_k[l]))[0])
+    total = 0.0
+    squares = 0.0
+    for l in range(length):
+        weight = math.exp(scalar_terms(omega_k[l], piece_of(omega_k[l]))[0] - top)
+        total += weight
+        squares += weight * weight
+    largest = 0.0
+    for l in range(length):
+        weight = math.exp(scalar_terms(omega_k[l], piece_of(omega_k[l]))[0] - top)
+        rest = total - weight
+        if not rest > 1e-9 * total:
+            return 1.0
+        slope = max(squares - weight * weight, 0.0) / (rest * rest)
+        fall = rest * math.exp(-radius * math.sqrt(1.0 + min(slope, 1.0)))
+        largest = max(largest, weight / (fall + weight))
+    return largest
+
+
+@njit(nogil=True, error_model="numpy")
+def normalised_bend(s, spread, spring):
+    """The largest curvature of -r (sigma . omega_v) - r^2 V_v |sigma|^2/2 where sigma_l <= s."""
+    bend = D1_SUP * D1_SUP * (min(0.19245008972987526, s) * spread + min(0.25, 2.0 * s * s) * spring)
     if D2_SUP > 0.0:
-        bend += D2_SUP * 0.25 * (spread + spring)
-    return V_k * bend < 1.0
+        bend += D2_SUP * min(0.25, s) * (spread + spring)
+    return bend
 
 
 @njit(nogil=True, error_model="numpy")

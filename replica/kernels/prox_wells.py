@@ -137,6 +137,6 @@ def wells_search(omega_k, omega_v, y, V_k, V_v, energy, r, converged, chi, sigma
             improved = True
             for l in range(length):
                 best[l] = chi[l]
-            if normalised_certificate(omega_v, r, V_k, V_v):
+            if normalised_certificate(omega_k, omega_v, r, energy, V_k, V_v):
                 return energy, r, converged, True
     return energy, r, converged, False

@@ -115,6 +115,51 @@ def test_random_search_beats_fewer_than_one_in_a_thousand(name):
     assert proved > 300
 
 
+@pytest.mark.parametrize("name", ["softmax", "softplus"])
+def test_weak_attention_on_many_tokens_is_proved_global(name):
+    """Where attention stays spread out over the search ball, what one token could do at most says little."""
+    proved = 0
+    for seed in range(200):
+        omega_k, omega_v, y = draw(seed, 64, log_k=-1.0, log_v=-0.5)
+        p = Prox(name, omega_k, omega_v, y, 1.2, 1.0)
+        proved += p.is_global
+        one_token = 1.2 * prox_module(name).normalised_bend(1.0, abs(p.r) * np.ptp(omega_v), p.r**2)
+        if p.is_global and one_token > 1.0:
+            assert p.moreau <= best_of_scipy(p, seed, starts=2) * (1.0 + 1e-7)
+    assert proved > 180
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_bounds_of_the_certificate(seed):
+    """The largest weight in a ball, and the curvatures of D at weights up to it, against searches and eigenvalues."""
+    rng = np.random.default_rng(seed)
+    length, radius, module = rng.integers(2, 12), rng.uniform(0.1, 4.0), prox_module("softmax")
+    u = rng.normal(size=length) * rng.choice([0.3, 1.0, 3.0])
+    bound = module.normalised_largest(u, radius)
+    reached = 0.0
+    for token in range(length):
+        # towards more of the token: a fixed point of the direction of steepest ascent
+        move = np.eye(length)[token]
+        for _ in range(50):
+            weights = sigma("softmax", u + radius * move)
+            slope = np.eye(length)[token] - weights
+            move = slope / np.linalg.norm(slope)
+        reached = max(reached, sigma("softmax", u + radius * move)[token])
+    assert reached <= bound
+    assert bound < 1.0 - 0.3 * (1.0 - reached)
+    weights, b = sigma("softmax", u), rng.normal(size=length)
+    A = np.diag(weights) - np.outer(weights, weights)
+
+    def hessian(values):
+        pull = weights * (values - weights @ values)
+        return np.diag(pull) - np.outer(pull, weights) - np.outer(weights, pull)
+
+    # V_v r^2 small and large beside |r| (max b - min b)
+    for spring in (0.01, 1.0, 30.0):
+        curvature = np.linalg.eigvalsh(-hessian(b) - spring * (hessian(weights) + A @ A))[0]
+        assert -curvature <= module.normalised_bend(weights.max(), np.ptp(b), spring)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_permuting_the_tokens_permutes_the_point(name):
     omega_k, omega_v, y = draw(3, 7)
