@@ -129,8 +129,11 @@ def check(
 @click.option("--time", type=NUMBER, default=16.0, show_default=True, help="Last time tau = gamma n/D.")
 @click.option("--points", type=int, default=161, show_default=True, help="Times at which overlaps are looked at.")
 @click.option("--dimensions", default="250,500,1000", show_default=True, help="Values of D, at least two.")
-@click.option("--far", default="", help="More values of D, for the equations only.")
+@click.option("--far", default="", help="More values of D, without SGD.")
 @norm_option
+@click.option(
+    "--level", type=NUMBER, default=0.2, show_default=True, help="Emerged: share of the overlap at the saddle."
+)
 @_seeds(8)
 @seed_option
 @output_options
@@ -142,14 +145,17 @@ def emerge(
     dimensions: str,
     far: str,
     norm: float,
+    level: float,
     seeds: int,
     seed: int,
     output: Path | None,
     format_: str | None,
 ) -> None:
-    """Emergence times of every feature, by the equations and in online SGD, and how they grow with log(sqrt(D)).
+    """Emergence times of every feature, predicted, by the equations and in SGD, and how they grow with log(sqrt(D)).
 
-    The prediction follows from the escape rates on the way to the saddles that training visits, up to a constant.
+    The prediction is linear growth from the start, along the way of the features learned before. slope_z compares the
+    growth of SGD with it, run by run. Refused, exit code 2: laws of theta that change with the sign of one theta_f
+    (onehot, gaussian with a mean), and more than six features.
 
     Example: replica heads emerge --signal flipped:nu=16 --heads 2 --dimensions 250,500,1000
     """
@@ -164,6 +170,7 @@ def emerge(
     further = whole_numbers("far", far) if far else []
     tau = time_grid(time, points, "linear")
     with progress_on("training") as progress:
-        rows = emergence(problem, sizes, rate, tau, seeds, far=further, norm=norm, seed=seed, progress=progress)
-    rows = complete(rows, EMERGENCE, problem, sgd_rate=rate, norm=norm, seed=seed)
+        options = {"far": further, "norm": norm, "level": level, "seed": seed}
+        rows = emergence(problem, sizes, rate, tau, seeds, **options, progress=progress)
+    rows = complete(rows, EMERGENCE, problem, sgd_rate=rate, norm=norm, level=level, seeds=seeds, seed=seed)
     emit(rows, output, format_, emergence_table)

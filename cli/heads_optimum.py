@@ -32,7 +32,7 @@ def optimum(
 ) -> None:
     """Least risk over overlaps, key noise and thresholds, beside the Bayes risk.
 
-    Exit code 3 if the search did not end at a stationary point.
+    Exit code 3 if the search did not end at a stationary point: a derivative is above 1e-4 of the risk.
 
     Example: replica heads optimum --activation softmax-1 --signal flipped:nu=16 --heads 2
     """
@@ -67,6 +67,8 @@ def prune(
     format_: str | None,
 ) -> None:
     """Remove heads from the optimum one by one, the cheapest first, with and without training again.
+
+    Exit code 3 if the search for the optimum did not end at a stationary point.
 
     Example: replica heads prune --activation softmax-1 --signal flipped:nu=16,features=2 --heads 8
     """

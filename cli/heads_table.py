@@ -75,10 +75,13 @@ def emergence_table(rows: Sequence[Row]) -> str:
     """The times at every D, then the growth with log(sqrt(D)) of every feature."""
     last = [row for row in rows if row["dimension"] == rows[-1]["dimension"]]
     times = ("dimension", "feature", "predicted", "equations", "simulated", "difference", "seen")
-    slopes = ("feature", "variance", "learned_before", "rate", "slope", "slope_equations", "slope_simulated")
+    slopes = ("feature", "learned_before", "rate", "slope_predicted", "slope_equations", "slope_simulated")
+    gaps = ("slope_gap", "slope_z")
     lines = [_problem(rows[0]), "", *columns(rows, times)]
     lines += ["", "growth of the time with log(sqrt(D)), and the rate at the saddle that the feature leaves:"]
-    return "\n".join([*lines, *columns(last, slopes)]) + "\n"
+    lines += columns(last, (*slopes, *gaps))
+    lines += ["", "difference, slope_gap: simulated - predicted, run by run; slope_z: slope_gap in standard errors"]
+    return "\n".join(lines) + "\n"
 
 
 def check_table(rows: Sequence[Row], found: Comparison) -> str:

@@ -10,12 +10,12 @@ import numpy as np
 from ..errors import InvalidProblem
 from .flow import State, integrate, random_start
 from .problem import HeadsProblem
-from .saddles import Stage, predicted_times, stages_visited
-from .simulation import simulate
+from .saddles import Stage, check_separable, predicted_times, stages_visited
+from .simulation import Runs, simulate
 from .stages import emergence_times
 
-_LEVEL = 0.2  # a feature has emerged at this share of its overlap at the saddle: above, growth is slow
 _NODES = 512  # the starts are random: their spread is far above the error of these averages
+Times = dict[int, dict[str, np.ndarray]]  # by D, then by kind: starts x features
 
 
 def emergence(
@@ -27,27 +27,34 @@ def emergence(
     *,
     far: Sequence[int] = (),
     norm: float = 0.1,
+    level: float = 0.2,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> list[dict[str, Any]]:
     """One row for each D and feature.
 
-    The predicted time, from the rates on the way to the saddles that training visits (`replica.heads.saddles`), leaves
-    out a constant, since m starts at norm/sqrt(D) times a random number and emergence is at a fifth of the value at the
-    next saddle: compare its growth with log(sqrt(D)), the slope, and the order of features. The equations start from
-    the overlaps that each run has at tau = 0, so their times are comparable one by one.
+    A feature has emerged when max_h |m_hf| reaches the share `level` of its value at the saddle where it is learned,
+    mean over starts. The prediction is when its linear growth along the trajectory of the features before it does
+    (`replica.heads.saddles`); the equations keep all features nonlinear; online SGD runs at finite D. All three start
+    from the overlaps that a run of SGD has at tau = 0, so that they are compared run by run.
+
+    SGD at finite D also renews overlaps of O(1/sqrt(D)) by its own noise, which the equations leave out: its times are
+    shorter, the less the larger D, so that its slope from small D is a little above the prediction.
 
     Parameters
     ----------
     dimensions : sequence of int
-        At least two values of D for both.
+        At least two values of D for all three.
     far : sequence of int
-        More values of D, for the equations only.
+        More values of D, for prediction and equations only.
+    level : float
+        Between 0 and 1. Linear growth ends at order one: a larger share is further from the prediction.
 
     Raises
     ------
     InvalidProblem
-        If fewer than two dimensions or two seeds are given, or tau does not start at 0.
+        If fewer than two dimensions or two seeds are given, tau does not start at 0, the level is out of range, or the
+        law of theta is not the same when the sign of one theta_f is changed (`saddles.check_separable`).
     """
     sizes = sorted(set(dimensions))
     if len(sizes) < 2:
@@ -56,116 +63,136 @@ def emergence(
         raise InvalidProblem(f"seeds = {seeds} give no error estimate; allowed: seeds >= 2")
     if tau[0] != 0:
         raise InvalidProblem(f"tau starts at {tau[0]:g}; allowed: tau from 0")
+    if not 0 < level < 1:
+        raise InvalidProblem(f"level = {level:g} is no share of an overlap; allowed: 0 < level < 1")
     far = sorted(set(far) - set(sizes))
     if far and far[0] < 1:
         raise InvalidProblem(f"far = {far[0]} is not possible; allowed: whole numbers >= 1")
-    features = problem.signal.features
-    visited = [
-        stages_visited(
-            problem, rate, norm, float(tau[-1]), max(*sizes, *far), random_start(problem, 1, 1.0, s).m, seed=seed
-        )
-        for s in range(seed, seed + seeds)
-    ]
-    targets = _targets(visited, features)
-    times: dict[int, dict[str, np.ndarray]] = {}
-    done, total = 0, (len(sizes) + len(far)) * seeds
+    check_separable(problem)
+    done, total = 0, (2 * len(sizes) + len(far)) * seeds
 
     def tick(count: int) -> None:
         nonlocal done
         done += count
         if progress is not None:
-            progress(done / (2 * total))
+            progress(done / total)
 
+    runs: dict[int, Runs] = {}
+    starts: dict[int, list[State]] = {}
     for dimension in sizes:
         draws = np.random.SeedSequence([seed, dimension]).generate_state(seeds)
-        runs = simulate(problem, dimension, rate, tau, draws, norm=norm, test=1)
+        runs[dimension] = run = simulate(problem, dimension, rate, tau, draws, norm=norm, test=1)
+        first = zip(run.m[:, 0], run.q[:, 0], run.b[:, 0], strict=True)
+        starts[dimension] = [State(m, q - m @ m.T, b) for m, q, b in first]
         tick(seeds)
-        starts = [State(m, q - m @ m.T, b) for m, q, b in zip(runs.m[:, 0], runs.q[:, 0], runs.b[:, 0], strict=True)]
-        simulated = np.array([emergence_times(runs.tau, m, targets) for m in runs.m])
-        times[dimension] = {
-            "simulated": simulated,
-            "equations": _solve(problem, starts, runs.tau, rate, targets, seed, tick),
-        }
     for dimension in far:
-        starts = [random_start(problem, dimension, norm, s) for s in range(seed, seed + seeds)]
-        tick(seeds)
-        times[dimension] = {"equations": _solve(problem, starts, tau, rate, targets, seed, tick)}
-    for dimension, found in times.items():
-        found["predicted"] = np.array([predicted_times(one, features, norm, dimension) for one in visited])
+        starts[dimension] = [random_start(problem, dimension, norm, s) for s in range(seed, seed + seeds)]
+    visited: dict[int, list[list[Stage]]] = {}
+    for dimension, some in starts.items():
+        visited[dimension] = []
+        for index, start in enumerate(some):
+            visited[dimension].append(stages_visited(problem, start, tau, rate, _NODES, seed + index))
+            tick(1)
+    features = problem.signal.features
+    targets = level * _saddle_overlaps([stages for some in visited.values() for stages in some], features)
+    times: Times = {}
+    for dimension, some in visited.items():
+        times[dimension] = {"predicted": np.array([predicted_times(stages, targets) for stages in some])}
+        pairs = enumerate(zip(starts[dimension], some, strict=True), start=seed)
+        times[dimension]["equations"] = np.array(
+            [_by_equations(problem, start, stages, rate, targets, one) for one, (start, stages) in pairs]
+        )
+        if dimension in runs:
+            run = runs[dimension]
+            times[dimension]["simulated"] = np.array([emergence_times(run.tau, m, targets) for m in run.m])
+    return _rows(problem, times, visited, sizes, far)
+
+
+def _saddle_overlaps(visited: list[list[Stage]], features: int) -> np.ndarray:
+    """Max_h |m_hf| at the saddle where feature f is first learned, mean over starts; nan if it never is."""
+    overlaps = np.full(features, np.nan)
+    for f in range(features):
+        sizes = [next((s.sizes[-1, f] for s in stages if f in s.learned), np.nan) for stages in visited]
+        if np.isfinite(sizes).any():
+            overlaps[f] = np.nanmean(sizes)
+    return overlaps
+
+
+def _rows(
+    problem: HeadsProblem, times: Times, visited: dict[int, list[list[Stage]]], sizes: list[int], far: list[int]
+) -> list[dict[str, Any]]:
+    variances = np.diag(problem.signal.moments()[1])
     # the starts of `far` differ in their size alone: compared start by start
     paired = len(far) > 1
     far_or_near = far if paired else sizes
-    fits = {
-        "predicted": [_slope(far_or_near, times, "predicted", f, paired) for f in range(features)],
-        "equations": [_slope(far_or_near, times, "equations", f, paired) for f in range(features)],
-        "simulated": [_slope(sizes, times, "simulated", f, False) for f in range(features)],
-    }
+    slopes = []
+    for f in range(len(variances)):
+        found = {"feature": f + 1, "variance": float(variances[f])}
+        for name, where, pairs in (
+            ("predicted", far_or_near, paired),
+            ("equations", far_or_near, paired),
+            ("simulated", sizes, False),
+        ):
+            values = {size: times[size][name][:, f] for size in where}
+            found[f"slope_{name}"], found[f"slope_{name}_err"] = _slope(values, pairs)
+        # run by run, so that the random size of the starts cancels
+        gap, error = _slope(
+            {size: times[size]["simulated"][:, f] - times[size]["predicted"][:, f] for size in sizes}, False
+        )
+        found |= {"slope_gap": gap, "slope_gap_err": error, "slope_z": 2 * gap / error if error else None}
+        slopes.append(found)
     rows: list[dict[str, Any]] = []
     for dimension, found in times.items():
-        for f in range(features):
+        for f, common in enumerate(slopes):
             # the stage that the feature leaves, or the last one if it stays, of every start
-            left = [[stage for stage in one if f not in stage.learned][-1] for one in visited]
-            rates = np.array([stage.rates[-1, f] for stage in left])
-            spread = 2 * rates.std(ddof=1) / np.sqrt(seeds)
+            left = [[stage for stage in stages if f not in stage.learned][-1] for stages in visited[dimension]]
+            rates = np.array([stage.rates[f] for stage in left])
             row = {
+                **common,
                 "dimension": dimension,
-                "feature": f + 1,
-                "variance": float(problem.signal.moments()[1][f, f]),
                 "learned_before": "+".join(str(g + 1) for g in left[0].learned),
                 "rate": float(rates.mean()),
-                "rate_err": float(spread + np.mean([stage.rates_err[-1, f] for stage in left])),
+                "rate_err": float(_error(rates) + np.mean([stage.rates_err[f] for stage in left])),
                 "residual": max(stage.residual for stage in left),
-                "predicted": float(found["predicted"][:, f].mean()),
-                "slope": fits["predicted"][f][0],
             }
-            columns = {name: found[name][:, f] for name in ("equations", "simulated") if name in found}
+            columns = {name: values[:, f] for name, values in found.items()}
             if "simulated" in columns:
-                # paired by their start, whose random size shifts both times alike
-                columns["difference"] = columns["simulated"] - columns["equations"]
+                columns["difference"] = columns["simulated"] - columns["predicted"]
             for name, values in columns.items():
                 seen = values[np.isfinite(values)]
-                row[name] = float(seen.mean()) if len(seen) else None
-                row[f"{name}_err"] = float(2 * seen.std(ddof=1) / np.sqrt(len(seen))) if len(seen) > 1 else None
-                row["seen"] = len(seen)
-            for name in ("equations", "simulated"):
-                row[f"slope_{name}"], row[f"slope_{name}_err"] = fits[name][f]
+                row[name] = float(seen.mean()) if len(seen) else (float("inf") if name == "predicted" else None)
+                row[f"{name}_err"] = _error(seen)
+            row["seen"] = int(sum(np.isfinite(columns.get("simulated", columns["equations"]))))
             rows.append(row)
     return rows
 
 
-def _targets(visited: list[list[Stage]], features: int) -> np.ndarray:
-    """A share of max_h |m_hf| at the saddle where feature f is first learned, mean over starts; nan if it never is."""
-    targets = np.full(features, np.nan)
-    for f in range(features):
-        sizes = [next((np.abs(s.state.m[:, f]).max() for s in one if f in s.learned), np.nan) for one in visited]
-        if np.isfinite(sizes).any():
-            targets[f] = _LEVEL * np.nanmean(sizes)
-    return targets
+def _error(values: np.ndarray) -> float | None:
+    return float(2 * values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
-def _solve(problem, starts, tau, rate, targets, seed, tick) -> np.ndarray:
-    """Emergence times by the equations, starts x features; every start has its own nodes, so that all errors spread."""
-    times = []
-    for index, start in enumerate(starts):
-        nodes = {"samples": _NODES, "max_samples": _NODES, "count": 2, "seed": seed + index}
-        path = integrate(problem, start, tau, rate, **nodes)
-        times.append(emergence_times(path.tau, path.m, targets))
-        tick(1)
-    return np.array(times)
+def _by_equations(
+    problem: HeadsProblem, start: State, stages: list[Stage], rate: float, targets: np.ndarray, seed: int
+) -> np.ndarray:
+    """Emergence times by the equations of all features."""
+    last = stages[-1]
+    sizes = last.sizes
+    if len(last.learned) < len(targets):  # otherwise they have been integrated already
+        options = {"samples": _NODES, "max_samples": _NODES, "count": 2, "seed": seed, "rtol": 0.1}
+        sizes = np.abs(integrate(problem, start, last.tau, rate, **options).m).max(axis=1)
+    return emergence_times(last.tau, sizes[:, None], targets)
 
 
-def _slope(sizes, times, name: str, feature: int, paired: bool) -> tuple[float | None, float | None]:
-    """Slope of times against log(sqrt(D)) and two standard errors, from the runs that saw the feature.
+def _slope(times: dict[int, np.ndarray], paired: bool) -> tuple[float | None, float | None]:
+    """Slope of times, by D, against log(sqrt(D)) and two standard errors, from the runs with a time.
 
     `paired`: the mean of the least-squares slopes of every start; otherwise one slope through all runs.
     """
-    x = np.log(np.sqrt(sizes))
-    values = np.array([times[size][name][:, feature] for size in sizes])
+    x, values = np.log(np.sqrt(list(times))), np.array(list(times.values()))
     if paired:
         values = values[:, np.isfinite(values).all(axis=0)]
         slopes = np.polyfit(x, values, 1)[0] if values.size else np.empty(0)
-        error = 2 * slopes.std(ddof=1) / np.sqrt(len(slopes)) if len(slopes) > 1 else None
-        return (float(slopes.mean()) if len(slopes) else None), None if error is None else float(error)
+        return (float(slopes.mean()) if len(slopes) else None), _error(slopes)
     x, y = np.repeat(x, values.shape[1]), values.ravel()
     x, y = x[np.isfinite(y)], y[np.isfinite(y)]
     if len(y) < 3 or np.ptp(x) == 0:

@@ -17,8 +17,10 @@ import numpy as np
 from ..errors import IntegrationError, InvalidProblem
 from ..models.checks import number
 from .averages import Averages, mean_and_error, replicates
-from .problem import HeadsProblem
+from .problem import LARGEST_NORM, LARGEST_RATE, HeadsProblem
 
+_SMALL = 1e-4  # overlaps at which the linear part of an odd velocity is all of it
+_LARGE = 30.0  # overlaps that no feature reaches
 METHODS = ("LSODA", "BDF", "Radau", "RK45")
 
 
@@ -69,7 +71,7 @@ def random_start(problem: HeadsProblem, dimension: float, norm: float, seed: int
         If D < 1, norm < 0 or a threshold is given to softmax.
     """
     dimension = number("dimension", dimension, minimum=1.0, strict=False)
-    norm = number("norm", norm, minimum=0.0, strict=False)
+    norm = number("norm", norm, minimum=0.0, strict=False, maximum=LARGEST_NORM)
     threshold = number("threshold", threshold, minimum=-np.inf, strict=True)
     if threshold and problem.thresholds == "none":
         raise InvalidProblem(f"threshold = {threshold:g} has no meaning for softmax; allowed: threshold = 0")
@@ -85,18 +87,23 @@ def square_root(r: np.ndarray) -> np.ndarray:
 
 
 def velocity(
-    averages: Averages, rate: float, m: np.ndarray, c: np.ndarray, b: np.ndarray, frozen: Sequence[int] = ()
+    averages: Averages, rate: float, m: np.ndarray, c: np.ndarray, b: np.ndarray, linear: Sequence[int] = ()
 ) -> tuple[np.ndarray, ...]:
-    """dm/dtau, dc/dtau at rate 0 or else dr/dtau, db/dtau; overlaps with frozen features do not move."""
-    g = averages(m, c, b, noise=rate > 0)
-    g.m[:, list(frozen)] = 0.0
+    """dm/dtau, dc/dtau at rate 0 or else dr/dtau, db/dtau; `linear` as in `integrate`."""
+    chosen = list(linear)
+    size = np.abs(m[:, chosen]).max(axis=0)
+    scale = np.ones(m.shape[1])
+    scale[chosen] = np.where(size > 0, _SMALL / np.where(size > 0, size, 1.0), 1.0)
+    g = averages(m * scale, c, b, noise=rate > 0)
+    d_m = -g.m / scale
+    d_m[:, chosen] /= 1 + (size / _LARGE) ** 2
     moving = averages.problem.thresholds == "train"
     d_b = -g.b if moving else np.zeros_like(b)
     if rate == 0:
         # the risk is even in c, its average over nodes only about so
-        return -g.m, -g.c if c.any() else np.zeros_like(c), d_b
+        return d_m, -g.c if c.any() else np.zeros_like(c), d_b
     product = g.c @ c.T
-    return -g.m, -(product + product.T) + rate * g.noise, d_b
+    return d_m, -(product + product.T) + rate * g.noise, d_b
 
 
 def time_grid(time: float, points: int, spacing: str) -> np.ndarray:
@@ -128,7 +135,7 @@ def integrate(
     seed: int = 0,
     method: str = "LSODA",
     threads: int = 1,
-    frozen: Sequence[int] = (),
+    linear: Sequence[int] = (),
     progress: Callable[[float], None] | None = None,
 ) -> Trajectory:
     """Integrate from `start` over `tau`, raising the nodes until the error of the risk is within `rtol`.
@@ -148,8 +155,9 @@ def integrate(
         Independent node sets; each is integrated by itself and their spread is the error.
     method : str
         A method of scipy's solve_ivp.
-    frozen : sequence of int
-        Features, counted from 0, whose overlaps are held where they start.
+    linear : sequence of int
+        Features, counted from 0, whose overlaps follow the linear part of their equation, as if infinitesimal, and act
+        on nothing else; their growth is damped far above one. The law of theta must allow their sign to be changed.
     progress : callable, optional
         Called with the share of the work that is done, within the current attempt.
 
@@ -171,12 +179,13 @@ def integrate(
         runs = []
         for index, averages in enumerate(sets):
             report = None if progress is None else (lambda share, i=index: progress((i + share) / count))
-            runs.append(_one(averages, start, tau, rate, rtol, method, frozen, report))
+            runs.append(_one(averages, start, tau, rate, rtol, method, linear, report))
         evaluations += sum(run[-1] for run in runs)
         means, errors = zip(
             *(mean_and_error(np.stack(values)) for values in zip(*(run[:-1] for run in runs), strict=True)),
             strict=True,
         )
+        errors = (errors[0] + sets[0].floor, *errors[1:])
         excess = float(np.max(errors[0] / (rtol * means[0])))
         met = excess <= 1
         if met or samples >= max_samples:
@@ -186,7 +195,7 @@ def integrate(
         samples *= 2 ** int(levels)
 
 
-def _one(averages, start, tau, rate, rtol, method, frozen, report):
+def _one(averages, start, tau, rate, rtol, method, linear, report):
     from scipy.integrate import solve_ivp
 
     heads, features = start.m.shape
@@ -201,7 +210,7 @@ def _one(averages, start, tau, rate, rtol, method, frozen, report):
     def slope(t: float, y: np.ndarray) -> np.ndarray:
         if report is not None:
             report((t - tau[0]) / (tau[-1] - tau[0]))
-        return np.concatenate([part.ravel() for part in velocity(averages, rate, *unpack(y), frozen)])
+        return np.concatenate([part.ravel() for part in velocity(averages, rate, *unpack(y), linear)])
 
     first = np.concatenate([start.m.ravel(), (root if rate == 0 else start.r).ravel(), start.b])
     relative = min(1e-5, rtol / 100)
@@ -248,7 +257,7 @@ def check_power(name: str, value: int, least: int) -> None:
 
 
 def _check(problem, start, tau, rate, rtol, samples, max_samples, count, method) -> None:
-    number("rate", rate, minimum=0.0, strict=False)
+    number("rate", rate, minimum=0.0, strict=False, maximum=LARGEST_RATE)
     number("rtol", rtol, minimum=0.0, strict=True)
     check_power("samples", samples, 16)
     check_power("max_samples", max_samples, samples)

@@ -15,7 +15,8 @@ from .signals import Discrete
 
 _RANK = 1  # noise directions that the search may use, if noise in the fields helps at all
 _KEPT = 2  # starts that are refined on all nodes, beside the one from fewer heads
-_STATIONARY = 1e-4  # largest derivative of R/2 where a search may end
+_STATIONARY = 1e-4  # largest derivative of R/2 where a search may end, in units of the risk
+_SMALLEST = 1e-5  # risk below which rounding alone leaves such derivatives
 _OFF = 60.0  # thresholds above those of other heads at which a head of softmax-1 is as good as absent
 _CHOOSING = 2  # independent node sets that choose between candidates
 _FRESH = 8  # independent node sets that measure the risk of what was found
@@ -45,8 +46,8 @@ class Optimum:
 
     @property
     def converged(self) -> bool:
-        """Whether the best search ended at a stationary point."""
-        return self.gradient <= _STATIONARY
+        """Whether the best search ended at a stationary point: no derivative is above 1e-4 of the risk."""
+        return self.gradient <= _STATIONARY * max(self.risk, _SMALLEST)
 
 
 def optimum(
@@ -60,8 +61,12 @@ def optimum(
     """Minimise the risk from several starts.
 
     One start has a head at each point of the law of theta (or at +-sqrt(nu_f) e_f) with the thresholds of the
-    posterior; one the heads of the optimum with half as many, doubled or with absent ones added, whose risk is the
-    same, so that doubling never makes it worse; the others heads at draws of theta, stretched by a random factor.
+    posterior; one the heads of the optimum with fewer, repeated or with absent ones added; the others heads at draws of
+    theta, stretched by a random factor.
+
+    More heads are never worse than fewer where heads can be added without changing the attention: with thresholds that
+    are trained, or, of a mean over heads, to a multiple of as many. With fixed thresholds a sum over more heads may be
+    worse, and so may a mean over five heads than one over two.
 
     Parameters
     ----------
@@ -200,7 +205,7 @@ def _placed(problem: HeadsProblem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _extended(problem: HeadsProblem, state: State, off: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The heads of `state`, fewer, as those of `problem`: with the same attention, where that is possible."""
+    """The heads of `state`, fewer, as those of `problem`: with the same attention where it can be."""
     fewer = len(state.b)
     order = np.arange(problem.heads) % fewer
     m, b, c = state.m[order], state.b[order], leading_direction(state.r)[order]

@@ -10,6 +10,9 @@ from .signals import Signal
 # name: (per-head weight if none is asked for, thresholds if nothing is asked for)
 ACTIVATIONS = {"softmax": ("mean", "none"), "softmax-1": ("sum", "train"), "bayes-softmax": ("sum", "train")}
 
+LARGEST_NORM = 1e3  # of keys at the start: heads look at one token each, whatever it is, long before
+LARGEST_RATE = 1e6  # learning rate: one step forgets the start long before
+
 
 @dataclass(frozen=True)
 class HeadsProblem:

@@ -1,13 +1,15 @@
-"""The saddles that training visits, one more feature learned at each, and the times that follow from their rates.
+"""The saddles that training visits, one more feature learned at each, and the emergence times that follow.
 
-While a feature f is not learned its overlaps grow with the rate lambda_f of where the learned features have brought the
-heads, from norm/sqrt(D) to order one: it emerges when int lambda_f dtau = log(sqrt(D)/norm), where the integral is over
-all stages before. Of a long stage only the rate at the saddle matters, and the time grows as log(sqrt(D))/lambda_f
-(theory-dynamics.md A). A constant of order one is left out.
+While a feature f is not learned its overlaps v = (m_hf) are small and grow linearly, dv/dtau = A_f(tau) v, where A_f is
+minus the Hessian of R/2 over v at the state to which the learned features have brought the heads. So the emergence time
+follows from this linear growth along the trajectory, from v = O(norm/sqrt(D)) to order one. At a saddle A_f is constant
+and its largest eigenvalue is the escape rate: of a long stage only that matters, and the time grows as
+log(sqrt(D))/rate (theory-dynamics.md A). At D that can be simulated stages are short, and their beginnings count.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,141 +17,107 @@ import numpy as np
 from ..errors import InvalidProblem
 from .averages import build_averages
 from .escape import feature_rate
-from .flow import State, Trajectory, integrate, square_root, velocity
+from .flow import State, integrate, square_root, velocity
 from .problem import HeadsProblem
-from .stages import emergence_times
+from .signals import MIRRORED
 
-_POINTS = 101  # of the way to a saddle
-_LOOKS = 7  # of these where rates are computed
-_SEED = 0.3  # overlaps at which a feature is let go, in units of norm
+_ORDER = 0.1  # the overlap by which features are put in order, before that at their saddle is known
 
 
 @dataclass(frozen=True)
 class Stage:
-    """From the moment when the last of the `learned` features (from 0) emerges to the saddle beyond.
+    """Training while the features `learned` (from 0, in order) are learned and no others.
 
-    since (K,): time since that moment; rates, rates_err (K, F): growth rates of the overlaps with the others and their
-    error bounds, nan for the learned; state: where it ends; residual: largest |dm/dtau| over learned features there.
+    tau (T,); sizes (T, F): max_h |m_hf|, which grows linearly for the others; rates, rates_err (F,): growth rates of
+    the others at the end, and error bounds, nan for the learned; residual: largest |dm/dtau| over the learned there.
     """
 
     learned: tuple[int, ...]
-    since: np.ndarray
+    tau: np.ndarray
+    sizes: np.ndarray
     rates: np.ndarray
     rates_err: np.ndarray
-    state: State
     residual: float
 
 
-def stages_visited(
-    problem: HeadsProblem,
-    rate: float,
-    norm: float,
-    time: float,
-    dimension: float,
-    direction: np.ndarray,
-    samples: int = 1024,
-    seed: int = 0,
-) -> list[Stage]:
-    """The stages of training at the learning rate `rate`, as far as features emerge, in the order at `dimension`.
-
-    Each is followed for `time`, with the overlaps with features that are still to come held at zero. Which heads learn
-    a feature depends on the overlaps that training starts from, here in proportion to `direction` (H, F).
+def check_separable(problem: HeadsProblem) -> None:
+    """Refuse a law of theta of which features cannot be told apart as learned and not.
 
     Raises
     ------
     InvalidProblem
-        If theta and -theta have different laws: then overlaps do not stay zero.
+        If the sign of some theta_f cannot be changed without changing the law: then training does not keep m_hf = 0; or
+        if there are more features than averages can be made exactly even in.
     """
-    if not problem.signal.symmetric:
-        raise InvalidProblem("emergence is predicted for symmetric laws of theta only; allowed: flipped, or mean zero")
+    if not problem.signal.separable:
+        raise InvalidProblem(
+            f"signal = {problem.signal.label!r}: emergence is predicted if the sign of each theta_f can be changed "
+            "without changing the law; allowed: flipped, gaussian of mean zero, discrete laws of that kind"
+        )
+    if problem.signal.features > MIRRORED:
+        raise InvalidProblem(
+            f"the signal has {problem.signal.features} features; allowed where emergence is predicted: up to {MIRRORED}"
+        )
+
+
+def stages_visited(
+    problem: HeadsProblem, start: State, tau: np.ndarray, rate: float, samples: int = 512, seed: int = 0
+) -> list[Stage]:
+    """The stages of training from `start` at the learning rate `rate`, as far as features emerge within `tau`.
+
+    Each is integrated from the start over all of `tau`, the learned features by their full equations.
+
+    Raises
+    ------
+    InvalidProblem
+        As `check_separable`.
+    """
+    check_separable(problem)
     heads, features = problem.heads, problem.signal.features
-    state = State(np.zeros((heads, features)), norm**2 * np.eye(heads), np.zeros(heads))
+    nodes = {"samples": samples, "max_samples": samples, "count": 2, "seed": seed, "rtol": 0.1}  # risks are not used
     learned: list[int] = []
-    left = list(range(features))
     found: list[Stage] = []
-    now = 0.0
-    way = np.linspace(0.0, time, _POINTS)
-    options = {"samples": samples // 4, "max_samples": samples // 4, "count": 2, "seed": seed}
     while True:
-        path = integrate(problem, state, way, rate, frozen=left, **options)
-        first = 0
-        if learned:
-            emerged = emergence_times(way, path.m)[learned[-1]]
-            first = int(np.searchsorted(way, emerged)) if np.isfinite(emerged) else 0
-        looks = first + np.unique(np.geomspace(1, _POINTS - first, _LOOKS).astype(int)) - 1
-        states = [_state(path, i, left) for i in looks]
-        rates = np.full((2, len(looks), features), np.nan)
+        left = [f for f in range(features) if f not in learned]
+        path = integrate(problem, start, tau, rate, linear=left, **nodes)
+        m = path.m[-1].copy()
+        r = path.q[-1] - m @ m.T
+        m[:, left] = 0.0
+        end = State(m, r, path.b[-1])
+        rates = np.full((2, features), np.nan)
         for f in left:
-            rates[:, :, f] = np.transpose([feature_rate(problem, one, f, samples, seed=seed) for one in states])
-        end = states[-1]
-        d_m = velocity(build_averages(problem, samples, heads, seed), rate, end.m, square_root(end.r), end.b)[0]
+            rates[:, f] = feature_rate(problem, end, f, samples, seed=seed)
+        d_m = velocity(build_averages(problem, samples, heads, seed), rate, m, square_root(r), end.b)[0]
         residual = float(np.abs(d_m[:, learned]).max(initial=0.0))
-        found.append(Stage(tuple(learned), way[looks] - way[first], *rates, end, residual))
-        times = predicted_times(found, features, norm, dimension, left)
-        if not left or np.isinf(times[left]).all():
+        found.append(Stage(tuple(learned), tau, np.abs(path.m).max(axis=1), *rates, residual))
+        times = {f: _crossing(found[-1], f, _ORDER) for f in left}
+        first = min(times, key=times.__getitem__, default=None)
+        if first is None or times[first] > tau[-1]:
             return found
-        chosen = left.pop(int(np.argmin(times[left])))
-        # the next stage begins where the feature emerges, before this one has come to rest
-        moment = way[first] + times[chosen] - now
-        state = _state(path, min(int(np.searchsorted(way, moment)), _POINTS - 1), left)
-        now = times[chosen]
-        learned.append(chosen)
-        m = state.m.copy()
-        m[:, chosen] += _SEED * norm * direction[:, chosen]
-        state = State(m, state.r, state.b)
+        learned.append(first)
 
 
-def _state(path: Trajectory, index: int, left: list[int]) -> State:
-    m = path.m[index].copy()
-    r = path.q[index] - m @ m.T
-    m[:, left] = 0.0  # exactly, whatever rounding has done
-    return State(m, r, path.b[index])
+def predicted_times(found: Sequence[Stage], targets: np.ndarray) -> np.ndarray:
+    """When the linear growth of every feature reaches its target (F,), in the last stage without it.
 
-
-def predicted_times(
-    found: list[Stage], features: int, norm: float, dimension: float, last: list[int] | None = None
-) -> np.ndarray:
-    """Emergence time of every feature at D, inf for one that does not grow within its error at the last saddle.
-
-    `last`: features of the last stage to give times for; by default those that never emerge stay inf.
+    Beyond the end of tau the growth goes on with the rate there; inf if that is not positive within its error. A
+    feature without target, nan, was learned by no run: it is judged by an overlap of a tenth.
     """
-    goal = np.log(np.sqrt(dimension) / norm)
-    gained, times, now = np.zeros(features), np.full(features, np.inf), 0.0
-    for index, stage in enumerate(found):
-        final = index + 1 == len(found)
-        leaving = (last or []) if final else [found[index + 1].learned[-1]]
-        lasts = {f: _crossing(stage, f, goal - gained[f]) for f in leaving}
-        for f, duration in lasts.items():
-            times[f] = now + duration
-        if final:
-            return times
-        duration = lasts[leaving[0]]
-        for f in range(features):
-            if f not in stage.learned and np.isfinite(duration):
-                gained[f] = max(gained[f] + _growth(stage, f, duration), 0.0)
-        now += duration
+    times = np.full(len(targets), np.inf)
+    for f, target in enumerate(targets):
+        stage = [one for one in found if f not in one.learned][-1]
+        times[f] = _crossing(stage, f, _ORDER if np.isnan(target) else target)
     return times
 
 
-def _growth(stage: Stage, feature: int, duration: float) -> float:
-    """Int lambda_f over the first `duration` of the stage; beyond its end the last rate goes on."""
-    t, rates = stage.since, stage.rates[:, feature]
-    inside = np.append(t[t < duration], min(duration, t[-1]))
-    known = np.interp(inside, t, rates)
-    return float(np.trapezoid(known, inside) + max(duration - t[-1], 0.0) * rates[-1])
-
-
-def _crossing(stage: Stage, feature: int, goal: float) -> float:
-    """When int lambda_f first reaches `goal`."""
-    from scipy.optimize import brentq
-
-    t, rates = stage.since, stage.rates[:, feature]
-    reached = [_growth(stage, feature, end) >= goal for end in t]
-    if any(reached):
-        k = int(np.argmax(reached))
-        if k == 0:
-            return 0.0
-        return float(brentq(lambda end: _growth(stage, feature, end) - goal, t[k - 1], t[k]))
-    if rates[-1] <= stage.rates_err[-1, feature]:
+def _crossing(stage: Stage, feature: int, target: float) -> float:
+    size = stage.sizes[:, feature]
+    above = np.flatnonzero(size >= target)
+    if len(above):
+        i = above[0]
+        if i == 0:
+            return float(stage.tau[0])
+        return float(np.interp(np.log(target), np.log(size[i - 1 : i + 1]), stage.tau[i - 1 : i + 1]))
+    if stage.rates[feature] <= stage.rates_err[feature] or size[-1] == 0:
         return np.inf
-    return float(t[-1] + (goal - _growth(stage, feature, t[-1])) / rates[-1])
+    return float(stage.tau[-1] + np.log(target / size[-1]) / stage.rates[feature])

@@ -16,6 +16,8 @@ from ..models.checks import number
 if TYPE_CHECKING:
     import numpy as np
 
+LARGEST_NU = 1e6  # of a signal: no token is mistaken long before, and time scales are 1/nu
+_MOST = 100  # features of a law by name
 MIRRORED = 6  # features up to which averages are taken over all changes of sign that keep the law
 _SPECIFICATIONS = (
     "flipped:nu=NU[,features=F], onehot:nu=NU[,features=F], gaussian:NU_1,..,NU_F[;mean=MU_1,..,MU_F], discrete:FILE"
@@ -90,7 +92,7 @@ class Discrete(Signal):
         for weight in self.weights:
             number("weight", weight, minimum=0.0, strict=True)
         for value in (value for point in self.points for value in point):
-            number("theta", value, minimum=-math.inf, strict=True)
+            number("theta", value, minimum=-math.sqrt(LARGEST_NU), strict=False, maximum=math.sqrt(LARGEST_NU))
         total = math.fsum(self.weights)
         if abs(total - 1.0) > 1e-6:
             raise InvalidProblem(f"the weights of a discrete signal sum to {total:g}; allowed: sum 1 within 1e-6")
@@ -149,13 +151,13 @@ class Gaussian(Signal):
         if not self.nu:
             raise InvalidProblem("a Gaussian signal has no variance; allowed: gaussian:NU_1,..,NU_F with F >= 1")
         for value in self.nu:
-            number("nu", value, minimum=0.0, strict=False)
+            number("nu", value, minimum=0.0, strict=False, maximum=LARGEST_NU)
         if self.mean and len(self.mean) != len(self.nu):
             raise InvalidProblem(
                 f"a Gaussian signal has {len(self.nu)} variances and {len(self.mean)} means; allowed: as many"
             )
         for value in self.mean:
-            number("mean", value, minimum=-math.inf, strict=True)
+            number("mean", value, minimum=-math.sqrt(LARGEST_NU), strict=False, maximum=math.sqrt(LARGEST_NU))
         if not self.mean:
             object.__setattr__(self, "mean", (0.0,) * len(self.nu))
 
@@ -199,9 +201,9 @@ class Gaussian(Signal):
 
 
 def _axes(name: str, nu: float, features: int, signs: tuple[float, ...]) -> Discrete:
-    nu = number("nu", nu, minimum=0.0, strict=True)
-    if features != int(features) or features < 1:
-        raise InvalidProblem(f"features = {features:g} is not a count; allowed: whole features >= 1")
+    nu = number("nu", nu, minimum=0.0, strict=True, maximum=LARGEST_NU)
+    if not 1 <= features <= _MOST or features != int(features):
+        raise InvalidProblem(f"features = {features:g} is not possible; allowed: whole features from 1 to {_MOST}")
     features = int(features)
     size = math.sqrt(nu)
     points = [tuple(sign * size if g == f else 0.0 for g in range(features)) for f in range(features) for sign in signs]
@@ -229,15 +231,16 @@ def parse(text: str) -> Signal:
     """
     kind, _, rest = text.partition(":")
     if kind in ("flipped", "onehot"):
-        options = dict(part.partition("=")[::2] for part in rest.split(",") if part)
-        if "nu" not in options or set(options) - {"nu", "features"}:
+        pairs = [part.partition("=")[::2] for part in rest.split(",") if part]
+        options = dict(pairs)
+        if "nu" not in options or set(options) - {"nu", "features"} or len(pairs) > len(options):
             raise InvalidProblem(f"signal = {text!r} is not understood; allowed: {_SPECIFICATIONS}")
         build = flipped if kind == "flipped" else onehot
         return build(_float(text, options["nu"]), _float(text, options.get("features", "1")))
     if kind == "gaussian":
-        variances, _, mean = rest.partition(";mean=")
+        variances, with_mean, mean = rest.partition(";mean=")
         read = tuple(_float(text, part) for part in variances.split(","))
-        return Gaussian(read, tuple(_float(text, part) for part in mean.split(",")) if mean else ())
+        return Gaussian(read, tuple(_float(text, part) for part in mean.split(",")) if with_mean else ())
     if kind == "discrete":
         return _read_table(Path(rest))
     raise InvalidProblem(f"signal = {text!r} is not understood; allowed: {_SPECIFICATIONS}")
@@ -252,16 +255,19 @@ def _float(text: str, part: str) -> float:
 
 def _read_table(path: Path) -> Discrete:
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            rows = [row for row in csv.reader(stream) if row]
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        # spreadsheets write a byte order mark
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.reader(stream)
+            rows = [(reader.line_num, row) for row in reader if row]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", error)
         raise InvalidProblem(f"signal file {str(path)!r} cannot be read: {reason}") from None
-    header = ["weight", *(f"theta_{f}" for f in range(1, len(rows[0]) if rows else 2))]
-    if not rows or [cell.strip() for cell in rows[0]] != header or len(header) < 2:
+    first = rows[0][1] if rows else []
+    header = ["weight", *(f"theta_{f}" for f in range(1, max(len(first), 2)))]
+    if [cell.strip() for cell in first] != header:
         raise InvalidProblem(f"signal file {str(path)!r} has no header weight,theta_1,..,theta_F")
     values = []
-    for line, row in enumerate(rows[1:], start=2):
+    for line, row in rows[1:]:
         try:
             values.append([float(cell) for cell in row])
         except ValueError:

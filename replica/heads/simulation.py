@@ -15,8 +15,9 @@ from numba import njit
 
 from ..errors import InvalidProblem
 from ..models.checks import number
-from .problem import ACTIVATIONS, HeadsProblem
+from .problem import ACTIVATIONS, LARGEST_NORM, LARGEST_RATE, HeadsProblem
 
+_MOST = 10**12  # steps of a run
 _CHUNK = 1000  # steps between two looks at the keyboard
 
 
@@ -74,8 +75,8 @@ def simulate(
     InvalidProblem
         If a parameter is out of range.
     """
-    rate = number("rate", rate, minimum=0.0, strict=True)
-    norm = number("norm", norm, minimum=0.0, strict=False)
+    rate = number("rate", rate, minimum=0.0, strict=True, maximum=LARGEST_RATE)
+    norm = number("norm", norm, minimum=0.0, strict=False, maximum=LARGEST_NORM)
     threshold = number("threshold", threshold, minimum=-np.inf, strict=True)
     heads, features = problem.heads, problem.signal.features
     if dimension != int(dimension) or dimension < heads + features:
@@ -90,7 +91,13 @@ def simulate(
     tau = np.asarray(tau, dtype=float)
     if not len(tau) or not np.isfinite(tau).all() or tau[0] < 0 or np.any(np.diff(tau) <= 0):
         raise InvalidProblem("tau is not an increasing list of finite times >= 0")
-    marks = np.rint(tau * dimension / rate).astype(np.int64)
+    steps = np.rint(tau * dimension / rate)
+    if np.any(np.diff(steps) < 1) or steps[-1] > _MOST:
+        raise InvalidProblem(
+            f"a step of SGD takes tau = rate/dimension = {rate / dimension:g}; allowed: times at least a step apart, "
+            f"up to {_MOST:.0e} steps"
+        )
+    marks = steps.astype(np.int64)
     records = []
     for index, seed in enumerate(seeds):
         report = None if progress is None else (lambda share, i=index: progress((i + share) / len(seeds)))

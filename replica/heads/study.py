@@ -54,17 +54,19 @@ def _spikes(strengths: Sequence[float]) -> Discrete:
 
 
 def emergence(
-    dimensions: Sequence[int] = (125, 250, 500),
+    dimensions: Sequence[int] = (100, 300, 900),
     far: Sequence[int] = (10**4, 10**6, 10**8),
-    seeds: int = 4,
+    seeds: int = 12,
     seed: int = 0,
     progress: Progress = None,
 ) -> Rows:
     """Emergence times of two Gaussian features in four heads of softmax-1, at a learning rate of 1/2."""
     problem, rate, norm = HeadsProblem(Gaussian((24.0, 12.0)), "softmax-1", 4, LENGTH), 0.5, 0.1
     tau = time_grid(60.0, 241, "linear")
-    rows = emergence_rows(problem, dimensions, rate, tau, seeds, far=far, norm=norm, seed=seed, progress=progress)
-    return complete(rows, EMERGENCE, problem, sgd_rate=rate, norm=norm, seed=seed)
+    rows = emergence_rows(
+        problem, dimensions, rate, tau, seeds, far=far, norm=norm, level=0.2, seed=seed, progress=progress
+    )
+    return complete(rows, EMERGENCE, problem, sgd_rate=rate, norm=norm, level=0.2, seeds=seeds, seed=seed)
 
 
 def activations(

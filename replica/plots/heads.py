@@ -162,8 +162,12 @@ def specialisation_figure(rows: Any) -> Figure:
 
 
 def emergence_figure(rows: Any) -> Figure:
-    """Emergence times of every feature against D: equations, online SGD, and the prediction, shifted by a constant."""
+    """Emergence times of every feature against D: prediction, equations and online SGD.
+
+    Times that are infinite or were not seen are left out; the legend says where a feature is predicted never to emerge.
+    """
     import matplotlib as mpl
+    import numpy as np
     from matplotlib.figure import Figure
 
     table = _table(rows, {"dimension", "feature", *_TIMES}, "emergence")
@@ -177,10 +181,9 @@ def emergence_figure(rows: Any) -> Figure:
             axes.errorbar(here["dimension"], here["equations"], here["equations_err"], marker="o",
                           label=f"feature {f}: equations", **style)  # fmt: skip
             axes.errorbar(here["dimension"], here["simulated"], here["simulated_err"], marker="x", label="SGD", **style)
-            # a constant of order one is left out of the prediction
-            shift = (here["equations"] - here["predicted"]).mean()
-            label = f"predicted {shift:+.1f}"
-            axes.plot(here["dimension"], here["predicted"] + shift, color=colour, linewidth=0.8, label=label)
+            finite = here[np.isfinite(here["predicted"])]
+            label = "predicted" if len(finite) else "predicted: never"
+            axes.plot(finite["dimension"], finite["predicted"], color=colour, linewidth=0.8, label=label)
         axes.set(xscale="log", xlabel="D", ylabel=r"emergence time $\tau$", ylim=(0, None))
         axes.legend(fontsize=7)
         first = table.iloc[0]

@@ -93,6 +93,11 @@ def test_nodes_double_until_the_error_is_small_enough():
     assert rough.samples == 32
 
 
+def test_errors_of_the_risk_hold_what_all_node_sets_share():
+    found = integrate(_problem("bayes-softmax"), START, TAU[:3], samples=512, max_samples=512, count=2)
+    assert found.risk_err.min() >= 1e-9
+
+
 def test_interpolated_risk_is_the_risk_of_the_state():
     problem = _problem()
     tau = np.linspace(0.0, 10.0, 1001)
@@ -114,6 +119,21 @@ def test_a_later_feature_emerges_when_it_should_on_few_nodes_too():
         times.append(emergence_times(path.tau, path.m, np.array([0.1, 0.1])))
     assert times[1][1] > 3 * times[1][0]
     assert times[0] == pytest.approx(times[1], rel=0.1)
+
+
+def test_linear_features_grow_as_if_infinitesimal():
+    problem = HeadsProblem(Gaussian((24.0, 12.0)), "softmax-1", 3, 3)
+    options = {"samples": 64, "max_samples": 64, "count": 2, "linear": [1], "rtol": 0.1}
+    small, large = (
+        integrate(problem, State(np.array([[0.4, x], [-0.3, 2 * x], [0.0, -x]]), 0.01 * np.eye(3), np.zeros(3)), TAU,
+                  0.5, **options)
+        for x in (1e-6, 1e-2)
+    )  # fmt: skip
+    assert np.allclose(large.m[:, :, 1], 1e4 * small.m[:, :, 1], rtol=2e-3, atol=1e-4)
+    assert np.allclose(large.m[:, :, 0], small.m[:, :, 0], atol=1e-4)
+    full = integrate(problem, State(np.array([[0.4, 1e-6], [-0.3, 2e-6], [0.0, -1e-6]]), 0.01 * np.eye(3), np.zeros(3)),
+                     TAU, 0.5, **(options | {"linear": []}))  # fmt: skip
+    assert np.allclose(full.m[:, :, 1], small.m[:, :, 1], rtol=1e-3, atol=1e-9)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

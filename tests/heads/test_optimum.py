@@ -1,5 +1,7 @@
 """Least risks against recorded figures, the Bayes risk and brute force; pruning."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,13 @@ def test_a_search_that_is_cut_short_is_not_called_converged(monkeypatch):
     full = module.descend
     monkeypatch.setattr(module, "descend", lambda *args, iterations: full(*args, iterations=2))
     assert not optimum(HeadsProblem(flipped(6.0), "softmax-1", 2, 4), samples=64, starts=2).converged
+
+
+def test_a_small_risk_needs_a_small_derivative():
+    found = optimum(HeadsProblem(flipped(48.0), "bayes-softmax", 2, 4), samples=64, starts=2)
+    assert found.converged
+    assert found.risk < 1e-4
+    assert not replace(found, gradient=1e-6).converged
 
 
 def test_the_search_ends_where_nothing_is_left_to_gain():

@@ -76,7 +76,11 @@ def test_text_and_file_give_the_law(tmp_path):
         ("flipped:mu=3", "not understood"),
         ("flipped:nu=0", "is zero"),
         ("flipped:nu=-1", "negative"),
-        ("flipped:nu=1,features=1.5", "not a count"),
+        ("flipped:nu=1,features=1.5", "features = 1.5"),
+        ("flipped:nu=1,features=1e9", "features = 1e"),
+        ("flipped:nu=1,nu=2", "not understood"),
+        ("flipped:nu=1e300", "too large"),
+        ("gaussian:1;mean=", "not a number"),
         ("gaussian:", "not a number"),
         ("gaussian:1,x", "not a number"),
         ("gaussian:1,2;mean=1", "2 variances and 1 means"),
@@ -91,6 +95,12 @@ def test_bad_text_is_refused_in_one_line(text, reason):
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_from_a_spreadsheet_is_read(tmp_path):
+    path = tmp_path / "law.csv"
+    path.write_bytes(b"\xef\xbb\xbfweight,theta_1\r\n0.5,1\r\n0.5,-1\r\n")
+    assert parse(f"discrete:{path}").symmetric
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -98,7 +108,8 @@ def test_bad_text_is_refused_in_one_line(text, reason):
         ("a,b\n1,2\n", "header"),
         ("weight,theta_1\n", "at least one"),
         ("weight,theta_1\n0.5,1\n0.6,2\n", "sum to 1.1"),
-        ("weight,theta_1\n1,x\n", "row 2"),
+        ("weight,theta_1\n\n1,x\n", "row 3"),
+        ('weight,theta_1\n1,"' + "x" * 200000, "field larger"),
         ("weight,theta_1\n0.5,1\n0.5,1,2\n", "differ in length"),
         ("weight,theta_1\n-1,1\n2,1\n", "negative"),
     ],

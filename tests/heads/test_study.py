@@ -96,15 +96,16 @@ def test_tables_that_do_not_go_together_are_refused(trajectories):
 def test_emergence_is_tabulated_and_drawn(monkeypatch):
     def made_up(problem, dimensions, rate, tau, seeds, *, far, **_):
         assert tau[0] == 0
-        known = {"equations": 1.0, "equations_err": 0.1, "predicted": 0.5}
-        return [{"dimension": d, "feature": f, **known} for d in (*dimensions, *far) for f in (1, 2)]
+        known = [{"feature": 1, "equations": 1.0, "equations_err": 0.1, "predicted": 0.5},
+                 {"feature": 2, "predicted": float("inf")}]  # fmt: skip
+        return [{"dimension": d, **one} for d in (*dimensions, *far) for one in known]
 
     monkeypatch.setattr(study, "emergence_rows", made_up)
     rows = study.emergence(dimensions=(10, 20), far=(100,))
     assert list(rows[0]) == [column.name for column in EMERGENCE]
     assert len(rows) == 6
     labels = [line.get_label() for line in figure_of([pd.DataFrame(rows)]).axes[0].get_lines()]
-    assert labels.count("predicted +0.5") == 2
+    assert [label for label in labels if label.startswith("predicted")] == ["predicted", "predicted: never"]
 
 
 @pytest.mark.parametrize("name", ["trajectory", "specialisation", "emergence", "activations", "pruning"])
