@@ -129,7 +129,7 @@ def check(
 @click.option("--time", type=NUMBER, default=16.0, show_default=True, help="Last time tau = gamma n/D.")
 @click.option("--points", type=int, default=161, show_default=True, help="Times at which overlaps are looked at.")
 @click.option("--dimensions", default="250,500,1000", show_default=True, help="Values of D, at least two.")
-@click.option("--far", default="", help="More values of D, without SGD.")
+@click.option("--far", default="1e4,1e6,1e8", show_default=True, help="More D, without SGD; empty: none.")
 @norm_option
 @click.option(
     "--level", type=NUMBER, default=0.2, show_default=True, help="Emerged: share of the overlap at the saddle."

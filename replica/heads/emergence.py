@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidProblem
+from ..models.checks import number
 from .flow import State, integrate, random_start
 from .problem import HeadsProblem
-from .saddles import Stage, check_separable, predicted_times, stages_visited
+from .saddles import FIRST, Stage, check_separable, predicted_times, stages_visited
 from .simulation import Runs, simulate
 from .stages import emergence_times
 
@@ -34,9 +35,10 @@ def emergence(
     """One row for each D and feature.
 
     A feature has emerged when max_h |m_hf| reaches the share `level` of its value at the saddle where it is learned,
-    mean over starts. The prediction is when its linear growth along the trajectory of the features before it does
-    (`replica.heads.saddles`); the equations keep all features nonlinear; online SGD runs at finite D. All three start
-    from the overlaps that a run of SGD has at tau = 0, so that they are compared run by run.
+    mean over starts, or 0.1 if no start learns it in time. The prediction is when its linear growth along the
+    trajectory of the features before it does (`replica.heads.saddles`); the equations keep all features nonlinear;
+    online SGD runs at finite D. All three start from the overlaps that a run of SGD has at tau = 0, so that they are
+    compared run by run.
 
     SGD at finite D also renews overlaps of O(1/sqrt(D)) by its own noise, which the equations leave out: its times are
     shorter, the less the larger D, so that its slope from small D is a little above the prediction.
@@ -53,7 +55,7 @@ def emergence(
     Raises
     ------
     InvalidProblem
-        If fewer than two dimensions or two seeds are given, tau does not start at 0, the level is out of range, or the
+        If fewer than two dimensions or two seeds are given, tau does not start at 0, level or norm are out of range, or the
         law of theta is not the same when the sign of one theta_f is changed (`saddles.check_separable`).
     """
     sizes = sorted(set(dimensions))
@@ -65,6 +67,7 @@ def emergence(
         raise InvalidProblem(f"tau starts at {tau[0]:g}; allowed: tau from 0")
     if not 0 < level < 1:
         raise InvalidProblem(f"level = {level:g} is no share of an overlap; allowed: 0 < level < 1")
+    number("norm", norm, minimum=0.0, strict=True)
     far = sorted(set(far) - set(sizes))
     if far and far[0] < 1:
         raise InvalidProblem(f"far = {far[0]} is not possible; allowed: whole numbers >= 1")
@@ -94,7 +97,8 @@ def emergence(
             visited[dimension].append(stages_visited(problem, start, tau, rate, _NODES, seed + index))
             tick(1)
     features = problem.signal.features
-    targets = level * _saddle_overlaps([stages for some in visited.values() for stages in some], features)
+    overlaps = _saddle_overlaps([stages for some in visited.values() for stages in some], features)
+    targets = np.where(np.isnan(overlaps), FIRST, level * overlaps)
     times: Times = {}
     for dimension, some in visited.items():
         times[dimension] = {"predicted": np.array([predicted_times(stages, targets) for stages in some])}
@@ -160,7 +164,8 @@ def _rows(
                 columns["difference"] = columns["simulated"] - columns["predicted"]
             for name, values in columns.items():
                 seen = values[np.isfinite(values)]
-                row[name] = float(seen.mean()) if len(seen) else (float("inf") if name == "predicted" else None)
+                never = name == "predicted" and np.isinf(values).any()
+                row[name] = float(seen.mean()) if len(seen) else (float("inf") if never else None)
                 row[f"{name}_err"] = _error(seen)
             row["seen"] = int(sum(np.isfinite(columns.get("simulated", columns["equations"]))))
             rows.append(row)

@@ -21,7 +21,7 @@ from .flow import State, integrate, square_root, velocity
 from .problem import HeadsProblem
 from .signals import MIRRORED
 
-_ORDER = 0.1  # the overlap by which features are put in order, before that at their saddle is known
+FIRST = 0.1  # the overlap by which features are put in order, before that at their saddle is known
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ def stages_visited(
         d_m = velocity(build_averages(problem, samples, heads, seed), rate, m, square_root(r), end.b)[0]
         residual = float(np.abs(d_m[:, learned]).max(initial=0.0))
         found.append(Stage(tuple(learned), tau, np.abs(path.m).max(axis=1), *rates, residual))
-        times = {f: _crossing(found[-1], f, _ORDER) for f in left}
+        times = {f: _crossing(found[-1], f, FIRST) for f in left}
+        times = {f: tau[0] if np.isnan(time) else time for f, time in times.items()}  # emerged at the start
         first = min(times, key=times.__getitem__, default=None)
         if first is None or times[first] > tau[-1]:
             return found
@@ -100,14 +101,11 @@ def stages_visited(
 def predicted_times(found: Sequence[Stage], targets: np.ndarray) -> np.ndarray:
     """When the linear growth of every feature reaches its target (F,), in the last stage without it.
 
-    Beyond the end of tau the growth goes on with the rate there; inf if that is not positive within its error. A
-    feature without target, nan, was learned by no run: it is judged by an overlap of a tenth.
+    Beyond the end of tau the growth goes on with the rate there; inf if that is not positive within its error; nan if
+    the feature starts beyond its target.
     """
-    times = np.full(len(targets), np.inf)
-    for f, target in enumerate(targets):
-        stage = [one for one in found if f not in one.learned][-1]
-        times[f] = _crossing(stage, f, _ORDER if np.isnan(target) else target)
-    return times
+    last = [[stage for stage in found if f not in stage.learned][-1] for f in range(len(targets))]
+    return np.array([_crossing(stage, f, targets[f]) for f, stage in enumerate(last)])
 
 
 def _crossing(stage: Stage, feature: int, target: float) -> float:
@@ -116,7 +114,7 @@ def _crossing(stage: Stage, feature: int, target: float) -> float:
     if len(above):
         i = above[0]
         if i == 0:
-            return float(stage.tau[0])
+            return np.nan
         return float(np.interp(np.log(target), np.log(size[i - 1 : i + 1]), stage.tau[i - 1 : i + 1]))
     if stage.rates[feature] <= stage.rates_err[feature] or size[-1] == 0:
         return np.inf

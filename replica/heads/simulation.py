@@ -94,8 +94,8 @@ def simulate(
     steps = np.rint(tau * dimension / rate)
     if np.any(np.diff(steps) < 1) or steps[-1] > _MOST:
         raise InvalidProblem(
-            f"a step of SGD takes tau = rate/dimension = {rate / dimension:g}; allowed: times at least a step apart, "
-            f"up to {_MOST:.0e} steps"
+            f"a step of SGD takes tau = rate/dimension = {rate / dimension:g}; allowed: times (fewer points) at least "
+            f"a step apart, up to {_MOST:.0e} steps"
         )
     marks = steps.astype(np.int64)
     records = []

@@ -92,11 +92,20 @@ def test_predicted_times_are_those_of_the_last_stage_without_the_feature():
         _made_up((0,), second, [nan, 0.5, 0.0]),
         _made_up((0, 1), third, [nan, nan, 0.005]),
     ]
-    targets = np.array([0.1, 0.1, nan])
+    targets = np.array([0.1, 0.1, 0.1])
     # within tau, beyond its end by the rate there, and never: the last rate is within its error of zero
     assert predicted_times(stages, targets) == pytest.approx([np.log(10), np.log(10) / 0.5, np.inf])
+    assert np.isnan(predicted_times(stages, np.array([1e-3, 0.1, 0.1]))[0])  # starts beyond
     stages[2] = _made_up((0, 1), third, [nan, nan, 0.02])
     assert predicted_times(stages, targets)[2] == pytest.approx(3 + np.log(10) / 0.02)
+
+
+def test_a_feature_that_is_never_learned_is_not_seen_to_emerge():
+    problem = HeadsProblem(Gaussian((0.0,)), "softmax", 2, 3)
+    for row in emergence(problem, (400, 800), 0.5, np.linspace(0, 1, 5), seeds=2):
+        assert row["predicted"] == np.inf
+        assert row["equations"] is row["simulated"] is row["slope_z"] is None
+        assert row["seen"] == 0
 
 
 @pytest.mark.parametrize(
@@ -110,6 +119,11 @@ def test_laws_whose_features_cannot_be_told_apart_are_refused(signal):
 
 def test_trends_need_two_dimensions():
     problem = HeadsProblem(flipped(20.0), "softmax", 2, 3)
-    for dimensions, seeds, level in (((100,), 4, 0.2), ((100, 200), 1, 0.2), ((100, 200), 2, 1.0)):
+    for dimensions, seeds, more in (
+        ((100,), 4, {}),
+        ((100, 200), 1, {}),
+        ((100, 200), 2, {"level": 1.0}),
+        ((100, 200), 2, {"norm": 0.0}),
+    ):
         with pytest.raises(InvalidProblem):
-            emergence(problem, dimensions, 0.5, np.linspace(0, 1, 3), seeds, level=level)
+            emergence(problem, dimensions, 0.5, np.linspace(0, 1, 3), seeds, **more)
