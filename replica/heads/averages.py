@@ -149,7 +149,7 @@ class JointAverages(Averages):
         least = min(self._map(lambda first, last: module.weigh(u, images * first, images * last, top, total)))
         # outside these ends of log s the integrand is below e^-23, or below exp(-e^4)
         low = -23.0 - np.log(len(b))
-        size = int((4.0 - np.log(least) - low) / module.STEP) + 2
+        size = int((4.0 - least - low) / module.STEP) + 2
         count = module.MOMENTS if noise else 3
 
         def moments(first: int, last: int) -> np.ndarray:

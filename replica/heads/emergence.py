@@ -55,8 +55,8 @@ def emergence(
     Raises
     ------
     InvalidProblem
-        If fewer than two dimensions or two seeds are given, tau does not start at 0, level or norm are out of range, or the
-        law of theta is not the same when the sign of one theta_f is changed (`saddles.check_separable`).
+        If fewer than two dimensions or two seeds are given, tau does not start at 0, level or norm are out of range, or
+        the law of theta changes with the sign of one theta_f (`saddles.check_separable`).
     """
     sizes = sorted(set(dimensions))
     if len(sizes) < 2:

@@ -12,11 +12,14 @@ from .signals import Discrete, Signal
 
 _GRID = 2  # features up to which a grid is affordable; it converges geometrically
 _LEAST = 1e-12  # density, relative to the largest, below which a node is left out
+_COARSEST = 2.0  # step: beyond, a grid can miss the law of a noise token, wherever it is shifted to
 _REACH = 7.5  # standard deviations; exp(-7.5^2/2) < 1e-12
 
 
 def token_nodes(signal: Signal, samples: int, rank: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """About `samples` nodes x (N, F), xi (N, J), and weights (2, N): informative token, other token; each sums to 1.
+
+    A law that is wide takes more nodes.
 
     Up to two features x is on a grid with a random shift, whose trapezoidal sums converge geometrically; with more it
     is a scrambled Sobol sequence, half of it drawn from each law. xi is a scrambled Sobol sequence.
@@ -61,7 +64,7 @@ def _grid(signal: Signal, samples: int, rng: np.random.Generator) -> np.ndarray:
     # the step that leaves about `samples` points, from the share of the box that a coarse grid keeps
     coarse = _lattice(low, high, (high - low).max() / 100, np.zeros(signal.features))
     area = np.prod(high - low) * _matters(signal, coarse).mean()
-    step = (area / samples) ** (1 / signal.features)
+    step = min((area / samples) ** (1 / signal.features), _COARSEST)
     points = _lattice(low, high, step, rng.random(signal.features))
     return points[_matters(signal, points)]
 

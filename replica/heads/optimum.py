@@ -16,7 +16,7 @@ from .signals import Discrete
 _RANK = 1  # noise directions that the search may use, if noise in the fields helps at all
 _KEPT = 2  # starts that are refined on all nodes, beside the one from fewer heads
 _STATIONARY = 1e-4  # largest derivative of R/2 where a search may end, in units of the risk
-_SMALLEST = 1e-5  # risk below which rounding alone leaves such derivatives
+_SMALLEST = 1e-3  # risk below which searches stop for lack of digits
 _OFF = 60.0  # thresholds above those of other heads at which a head of softmax-1 is as good as absent
 _CHOOSING = 2  # independent node sets that choose between candidates
 _FRESH = 8  # independent node sets that measure the risk of what was found
@@ -46,7 +46,7 @@ class Optimum:
 
     @property
     def converged(self) -> bool:
-        """Whether the best search ended at a stationary point: no derivative is above 1e-4 of the risk."""
+        """Whether the best search ended at a stationary point: no derivative is above 1e-4 of the risk, and 1e-7."""
         return self.gradient <= _STATIONARY * max(self.risk, _SMALLEST)
 
 

@@ -16,7 +16,7 @@ from ..models.checks import number
 if TYPE_CHECKING:
     import numpy as np
 
-LARGEST_NU = 1e6  # of a signal: no token is mistaken long before, and time scales are 1/nu
+LARGEST_NU = 1e3  # of a signal: far beyond, no affordable grid holds both it and the noise
 _MOST = 100  # features of a law by name
 MIRRORED = 6  # features up to which averages are taken over all changes of sign that keep the law
 _SPECIFICATIONS = (

@@ -12,7 +12,7 @@ from numba import njit
 
 MOMENTS = 5
 STEP = 0.5 * math.log(2.0)  # s_{k+2} = 2 s_k: the exponentials follow without calling exp
-_NEGLIGIBLE = 40.0  # x beyond which e^{-x} is nothing
+_NEGLIGIBLE = 40.0  # x beyond which e^{-x} is nothing, and -log x beyond which x is
 
 
 @njit(nogil=True, cache=True)
@@ -35,26 +35,36 @@ def fields(x, xi, first, last, m, c, b, images, out):
 
 @njit(nogil=True, cache=True)
 def weigh(out, first, last, top, total):
-    """Turn fields into u_h and fill total[i] = sum_h u_h, both in units of e^top; returns the least total."""
+    """Turn fields into shares u_h/w and fill total[i] = log w - top, w = sum_h u_h; returns the least total.
+
+    Fields of a wide law may span more than the exponents of floating-point numbers: logarithms of w keep them apart.
+    """
     least = np.inf
     for i in range(first, last):
+        largest = out[i].max()
         w = 0.0
         for h in range(out.shape[1]):
-            out[i, h] = entry(out[i, h], 0.0, top)
+            out[i, h] = entry(out[i, h], 0.0, largest)
             w += out[i, h]
-        total[i] = max(w, 1e-300)
+        for h in range(out.shape[1]):
+            out[i, h] /= w
+        total[i] = largest - top + math.log(w)
         least = min(least, total[i])
     return least
 
 
 @njit(nogil=True)
-def decay(w, low, values, x):
+def decay(log_w, low, values, x):
     """Fill x[k] = s_k w and values[k] = e^{-x[k]} for s_k = exp(low + k STEP); returns up to which k they matter."""
-    for k in range(2):
-        x[k] = math.exp(low + k * STEP) * w
+    begin = min(max(int((-_NEGLIGIBLE - low - log_w) / STEP), 0), len(values))  # before, x is nothing
+    for k in range(begin):
+        x[k] = 0.0
+        values[k] = 0.0
+    for k in range(begin, min(begin + 2, len(values))):
+        x[k] = math.exp(low + k * STEP + log_w)
         values[k] = -math.expm1(-x[k])
     end = len(values)
-    for k in range(2, len(values)):
+    for k in range(begin + 2, len(values)):
         if x[k - 2] > _NEGLIGIBLE:
             end = k
             break
@@ -126,7 +136,7 @@ def accumulate(x, xi, weights, u, total, first, last, images, low, slope, square
             s_x = 1.0 if image < 2 else -1.0
             s_xi = 1.0 if image % 2 == 0 else -1.0
             for h in range(heads):
-                g = pull * (u[i, h] / total[i])
+                g = pull * u[i, h]
                 g_b[h] -= g
                 for f in range(x.shape[1]):
                     g_m[h, f] += g * s_x * x[node, f]
@@ -141,4 +151,4 @@ def accumulate(x, xi, weights, u, total, first, last, images, low, slope, square
                 weight *= STEP
                 for h in range(heads):
                     for j in range(h + 1):
-                        g_noise[h, j] += weight * (u[i, h] / total[i]) * (u[i, j] / total[i])
+                        g_noise[h, j] += weight * u[i, h] * u[i, j]

@@ -139,6 +139,22 @@ def test_joint_normaliser_against_sampled_tokens(signal, length):
         assert np.all(np.abs(mean - values.mean(axis=0)) < 4.5 * deviation), name
 
 
+@pytest.mark.parametrize("signal", [flipped(1e3), Gaussian((1e3,))], ids=["flipped", "gaussian"])
+def test_few_nodes_do_not_miss_the_tokens_of_a_strong_signal(signal):
+    """Heads at a standard deviation of the law tell nearly all tokens apart, though fields span e^7000."""
+    m, b = np.sqrt(1e3) * np.array([[1.0], [-1.0]]), np.full(2, 500.0)
+    rng = np.random.default_rng(0)
+    tokens = rng.normal(size=(4000, 4))
+    tokens[:, 0] += signal.sample(rng, 4000)[:, 0]
+    fields = np.sqrt(1e3) * np.abs(tokens)  # the other head adds nothing
+    shares = np.exp(fields - fields.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    risks = ((shares - np.eye(4)[0]) ** 2).sum(axis=1)
+    found = np.mean([nodes(m, np.zeros((2, 1)), b).risk
+                     for nodes in replicates(HeadsProblem(signal, "bayes-softmax", 2, 4), 64, 1, 0, 8)])  # fmt: skip
+    assert found == pytest.approx(risks.mean(), abs=5 * risks.std() / np.sqrt(4000) + 1e-3)
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_unspecialised_point_is_fixed_to_the_last_bit(activation):
     problem = HeadsProblem(flipped(6.0, 2), activation, 3, 4)
