@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sympy
 
+from ..models.expression import expression
 from ..models.problem import Problem
 from . import erm, pair, tokens
 from .functions import sigmoid
@@ -53,7 +54,7 @@ def _describe_tokens(problem: Problem) -> Description:
     l, activation = tokens.token, problem.activation
     omega_k, omega_v, label = sympy.symbols("omega_k[l] omega_v[l] y", real=True)
     sigma, chi = tokens.sigma[l], tokens.chi[l]
-    phi = activation.phi(chi)
+    phi = expression(f"phi of {activation.name}", lambda: activation.phi(chi), [chi])
     combined = {
         "elementwise": phi,
         "normalised": phi / tokens.over_tokens(phi),

@@ -10,7 +10,16 @@ from collections.abc import Callable
 import sympy
 
 
-class sigmoid(sympy.Function):
+class _Whole(sympy.Function):
+    def formula(self) -> sympy.Expr:
+        """Its definition by functions of sympy, or others of this module."""
+        raise NotImplementedError
+
+    def _eval_evalf(self, prec: int) -> sympy.Expr:
+        return self.formula()._eval_evalf(prec)
+
+
+class sigmoid(_Whole):
     """1/(1 + e^{-x}); derivative sigmoid(x) sigmoid(-x)."""
 
     is_real = True
@@ -18,11 +27,11 @@ class sigmoid(sympy.Function):
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
         return sigmoid(self.args[0]) * sigmoid(-self.args[0])
 
-    def _eval_evalf(self, prec: int) -> sympy.Expr:
-        return (1 / (1 + sympy.exp(-self.args[0])))._eval_evalf(prec)
+    def formula(self) -> sympy.Expr:
+        return 1 / (1 + sympy.exp(-self.args[0]))
 
 
-class softplus(sympy.Function):
+class softplus(_Whole):
     """log(1 + e^x); derivative sigmoid(x)."""
 
     is_positive = True
@@ -30,11 +39,11 @@ class softplus(sympy.Function):
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
         return sigmoid(self.args[0])
 
-    def _eval_evalf(self, prec: int) -> sympy.Expr:
-        return sympy.log(1 + sympy.exp(self.args[0]))._eval_evalf(prec)
+    def formula(self) -> sympy.Expr:
+        return sympy.log(1 + sympy.exp(self.args[0]))
 
 
-class log_softplus(sympy.Function):
+class log_softplus(_Whole):
     """log log(1 + e^x), ~ x as x -> -inf; derivative softplus_slope(x)."""
 
     is_real = True
@@ -42,11 +51,11 @@ class log_softplus(sympy.Function):
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
         return softplus_slope(self.args[0])
 
-    def _eval_evalf(self, prec: int) -> sympy.Expr:
-        return sympy.log(softplus(self.args[0]))._eval_evalf(prec)
+    def formula(self) -> sympy.Expr:
+        return sympy.log(softplus(self.args[0]))
 
 
-class softplus_slope(sympy.Function):
+class softplus_slope(_Whole):
     """sigmoid(x)/softplus(x), the logarithmic slope of softplus; from 1 to 0."""
 
     is_positive = True
@@ -55,11 +64,11 @@ class softplus_slope(sympy.Function):
         x = self.args[0]
         return softplus_slope(x) * (sigmoid(-x) - softplus_slope(x))
 
-    def _eval_evalf(self, prec: int) -> sympy.Expr:
-        return (sigmoid(self.args[0]) / softplus(self.args[0]))._eval_evalf(prec)
+    def formula(self) -> sympy.Expr:
+        return sigmoid(self.args[0]) / softplus(self.args[0])
 
 
-class normal_pdf(sympy.Function):
+class normal_pdf(_Whole):
     """phi(x) = e^{-x^2/2}/sqrt(2 pi)."""
 
     is_positive = True
@@ -67,11 +76,11 @@ class normal_pdf(sympy.Function):
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
         return -self.args[0] * normal_pdf(self.args[0])
 
-    def _eval_evalf(self, prec: int) -> sympy.Expr:
-        return (sympy.exp(-(self.args[0] ** 2) / 2) / sympy.sqrt(2 * sympy.pi))._eval_evalf(prec)
+    def formula(self) -> sympy.Expr:
+        return sympy.exp(-(self.args[0] ** 2) / 2) / sympy.sqrt(2 * sympy.pi)
 
 
-class normal_cdf(sympy.Function):
+class normal_cdf(_Whole):
     """Phi(x), the standard normal distribution function, accurate in the lower tail."""
 
     is_positive = True
@@ -79,11 +88,11 @@ class normal_cdf(sympy.Function):
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
         return normal_pdf(self.args[0])
 
-    def _eval_evalf(self, prec: int) -> sympy.Expr:
-        return (sympy.erfc(-self.args[0] / sympy.sqrt(2)) / 2)._eval_evalf(prec)
+    def formula(self) -> sympy.Expr:
+        return sympy.erfc(-self.args[0] / sympy.sqrt(2)) / 2
 
 
-class inverse_mills(sympy.Function):
+class inverse_mills(_Whole):
     """phi(x)/Phi(x), ~ -x as x -> -inf."""
 
     is_positive = True
@@ -92,11 +101,11 @@ class inverse_mills(sympy.Function):
         x = self.args[0]
         return -inverse_mills(x) * (x + inverse_mills(x))
 
-    def _eval_evalf(self, prec: int) -> sympy.Expr:
-        return (normal_pdf(self.args[0]) / normal_cdf(self.args[0]))._eval_evalf(prec)
+    def formula(self) -> sympy.Expr:
+        return normal_pdf(self.args[0]) / normal_cdf(self.args[0])
 
 
-class log_ndtr(sympy.Function):
+class log_ndtr(_Whole):
     """log Phi(x); derivative inverse_mills(x)."""
 
     is_real = True
@@ -104,11 +113,11 @@ class log_ndtr(sympy.Function):
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
         return inverse_mills(self.args[0])
 
-    def _eval_evalf(self, prec: int) -> sympy.Expr:
-        return sympy.log(normal_cdf(self.args[0]))._eval_evalf(prec)
+    def formula(self) -> sympy.Expr:
+        return sympy.log(normal_cdf(self.args[0]))
 
 
-class log_sum_exp(sympy.Function):
+class log_sum_exp(_Whole):
     """log(e^{x_1} + ... + e^{x_n}) of any number of arguments; its derivatives are the softmax weights."""
 
     is_real = True
@@ -116,8 +125,8 @@ class log_sum_exp(sympy.Function):
     def fdiff(self, argindex: int = 1) -> sympy.Expr:
         return sympy.exp(self.args[argindex - 1] - self)
 
-    def _eval_evalf(self, prec: int) -> sympy.Expr:
-        return sympy.log(sympy.Add(*map(sympy.exp, self.args)))._eval_evalf(prec)
+    def formula(self) -> sympy.Expr:
+        return sympy.log(sympy.Add(*map(sympy.exp, self.args)))
 
     def nested(self, pair: str, show: Callable[[sympy.Expr], str]) -> str:
         """Code for it by a function of two arguments: pair(x_1, pair(x_2, ...))."""
@@ -143,6 +152,13 @@ def log_of(expression: sympy.Expr) -> sympy.Expr:
         return sympy.log(argument if argument.is_positive else sympy.Abs(argument))
 
     return expanded.replace(sympy.log, stable)
+
+
+def explicit(expression: sympy.Expr) -> sympy.Expr:
+    """The expression with the definitions in place of the functions of this module."""
+    while expression.has(_Whole):
+        expression = expression.replace(lambda node: isinstance(node, _Whole), lambda node: node.formula())
+    return expression
 
 
 OPAQUE = (sigmoid, softplus, log_softplus, softplus_slope, normal_pdf, normal_cdf, inverse_mills, log_ndtr)

@@ -113,9 +113,10 @@ def _load(stem: str, key: str, build: Callable[[], str], announce: bool) -> Modu
         return sys.modules[name]
     path = _usable_directory() / f"{name}.py"
     if not path.exists():
+        text = build()  # refuses what cannot be lowered, before anything is said
         if announce:
             _announce(stem)
-        _write(path, build())
+        _write(path, text)
     try:
         spec = importlib.util.spec_from_file_location(name, path)
         module = importlib.util.module_from_spec(spec)

@@ -41,6 +41,8 @@ def split(expression: sympy.Expr, x: sympy.Symbol) -> Pieces:
     found = _split(expression, x)
     for end, left, right in zip(found.breaks, found.parts, found.parts[1:], strict=False):
         before, after = (_value(part, x, end) for part in (left, right))
+        if not math.isfinite(before - after):
+            raise UnsupportedExpression(f"{expression} is not finite at {end:g}; allowed: finite values at kinks")
         if not abs(after - before) <= 1e-9 * (1.0 + abs(before)):
             raise UnsupportedExpression(
                 f"{expression} jumps at {end:g}, from {before:g} to {after:g}; allowed: continuous functions"
@@ -133,4 +135,5 @@ def _between(low: float, high: float) -> float:
 
 
 def _value(expression: sympy.Expr, x: sympy.Symbol, point: float) -> float:
-    return float(expression.subs(x, sympy.Float(point)))
+    found = expression.subs(x, sympy.Float(point))
+    return float(found) if found.is_comparable else math.nan

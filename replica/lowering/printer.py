@@ -54,7 +54,9 @@ class NumbaPrinter(PythonCodePrinter):
         return f"(1.0 if {self._print(expr.args[0])} > 0.0 else 0.0)"
 
     def emptyPrinter(self, expr: object) -> str:
-        raise UnsupportedExpression(f"{type(expr).__name__} in {expr} cannot be lowered to numba")
+        raise UnsupportedExpression(
+            f"{type(expr).__name__} in {expr} cannot be lowered to numba; allowed: real functions such as exp or erf"
+        )
 
     _print_not_supported = _print_ImaginaryUnit = _print_MatrixBase = emptyPrinter
 

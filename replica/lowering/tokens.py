@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedExpression
 from ..models.activations.base import Activation
+from ..models.expression import expression
 from ..models.problem import Problem
 from . import cache
 from .prior import OVERLAP_NAMES, PARAMETERS
@@ -51,7 +52,8 @@ def _activation_key(activation: Activation) -> str:
 
 def shifted(activation: Activation, x: sympy.Expr) -> sympy.Expr:
     """phi as a function of x = chi + location."""
-    return activation.phi(x - activation.location if activation.location else x)
+    chi = x - activation.location if activation.location else x
+    return expression(f"phi of {activation.name}", lambda: activation.phi(chi), [chi])
 
 
 def is_affine(activation: Activation) -> bool:
@@ -111,10 +113,14 @@ def _scalar_functions(activation: Activation, affine: bool) -> list[str]:
     from ..equations.functions import log_of
     from .pieces import split
     from .printer import assignments, function
+    from .regular import check_regular
 
     x = sympy.Symbol("x", real=True)
     pieces = split(shifted(activation, x), x)
     parts = pieces.parts
+    # in the words of the printer, where there are none
+    assignments({f"phi{number}": part for number, part in enumerate(parts)}, "t")
+    check_regular(activation.name, pieces, x)
     bounds = [repr(float(bound)).replace("inf", "math.inf") for bound in activation.suprema]
     kinks = ", ".join(map(repr, pieces.breaks))
     constants = [f"KINKED, KINKS = {bool(kinks)}, np.array([{kinks}], dtype=np.float64)"]

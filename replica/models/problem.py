@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from ..errors import InvalidProblem
-from .activations.base import Activation
+from .activations.base import Activation, Combination
 from .activations.softmax import Softmax
 from .checks import LARGEST, OPTIMAL, number
 from .data.base import DataModel
@@ -64,6 +64,15 @@ class Problem:
             raise InvalidProblem(f"data = {self.data!r} is not a data model; allowed: SpikedSLR(nu), MaxSLR(nu)")
         if not isinstance(self.activation, Activation):
             raise InvalidProblem(f"activation = {self.activation!r} is not an activation; allowed: Softmax(), ...")
+        for kind, ingredient in (("data", self.data), ("activation", self.activation)):
+            if not isinstance(getattr(ingredient, "name", None), str):
+                raise InvalidProblem(f"{kind} = {ingredient!r} has no name; allowed: a text `name` in its class")
+        combination = getattr(self.activation, "combination", None)
+        if combination not in get_args(Combination):
+            raise InvalidProblem(
+                f"combination = {combination!r} of {self.activation.name} is unknown; known: "
+                + ", ".join(get_args(Combination))
+            )
         if type(self.loss) is not Square:  # proximal points and experiments are written for it
             raise InvalidProblem(f"loss = {self.loss!r} is not implemented; allowed: Square()")
         set_ = object.__setattr__
