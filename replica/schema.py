@@ -33,7 +33,7 @@ def _columns() -> tuple[Column, ...]:
         Column("erf_offset", number, "offset c of erf attention; null for other activations"),
         Column("alpha", number, "samples per dimension N/D"),
         Column("length", text, "number of tokens L, or its law as L:probability,..."),
-        Column("nu", number, "signal strength (spiked) or inverse temperature (max)"),
+        Column("nu", number, "signal strength (spiked) or inverse temperature (max); null for a data model without it"),
         Column("noise", number, "standard deviation Delta of the label noise"),
         Column("reg_k", number, "ridge penalty on k"),
         Column("reg_v", number, "ridge penalty on v"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from ..lowering import pair as pair_lowering
 from ..models.problem import Problem
 from .channels import Channel, PairChannel
@@ -92,6 +94,8 @@ def _ladder_of(problem: Problem, length: int, *, seed: int, threads: int | None)
         return Ladder(1, 1e-4, 0, lambda level: RidgeChannel())
     if length == 2 and pair_lowering.applies(problem):
         return Ladder(len(PairChannel.steps), 1e-4, 5, lambda level: PairChannel(problem, level, threads), (0, 3))
+    # refuses a data model that makes no sense before kernels are compiled
+    problem.data.teacher_scores(np.full((1, problem.data.score_points(length)), 0.5), length)
     counts = node_counts(length, affine=NodeChannel.affine(problem))
 
     def nodes(level: int) -> Channel:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     import sympy
 
 
-def expression(what: str, make: Callable[[], object], arguments: Iterable[sympy.Expr]) -> sympy.Expr:
+def expression(
+    what: str, make: Callable[[], object], arguments: Iterable[sympy.Expr], example: str = "sympy.tanh(chi)"
+) -> sympy.Expr:
     """The expression that `make` returns; a plain number is a constant, and text is not evaluated.
 
     Parameters
@@ -23,11 +25,14 @@ def expression(what: str, make: Callable[[], object], arguments: Iterable[sympy.
         Written by a user.
     arguments : iterable of Expr
         What it may depend on.
+    example : str
+        What would be allowed, for messages.
 
     Raises
     ------
     InvalidProblem
-        If it fails, returns something else, or contains nan, symbols or functions that stand for nothing.
+        If it fails, returns something else, or contains what is not real, or symbols and functions that stand for
+        nothing.
     """
     import sympy
     from sympy.core.function import AppliedUndef
@@ -39,12 +44,12 @@ def expression(what: str, make: Callable[[], object], arguments: Iterable[sympy.
     except Exception as error:
         reason = " ".join(str(error).split())
         raise InvalidProblem(
-            f"{what} fails with {type(error).__name__}: {reason}; allowed: functions of sympy, such as sympy.tanh(chi)"
+            f"{what} fails with {type(error).__name__}: {reason}; allowed: functions of sympy, such as {example}"
         ) from error
     if isinstance(found, numbers.Real) and not isinstance(found, bool):
         found = sympy.sympify(found)
     if not isinstance(found, sympy.Expr):
-        raise InvalidProblem(f"{what} returns {_short(found)}; allowed: a sympy expression, such as sympy.tanh(chi)")
+        raise InvalidProblem(f"{what} returns {_short(found)}; allowed: a sympy expression, such as {example}")
     unknown = found.free_symbols.difference(*(argument.free_symbols for argument in arguments))
     unknown |= found.atoms(AppliedUndef)
     if unknown:
@@ -53,8 +58,8 @@ def expression(what: str, make: Callable[[], object], arguments: Iterable[sympy.
             f"{what} contains {names}, which has no value; allowed: its arguments, and numbers such as fields of the "
             "class"
         )
-    if found.has(sympy.nan, sympy.zoo):
-        raise InvalidProblem(f"{what} is {_short(found)}, which is not a number; allowed: finite real values")
+    if found.has(sympy.nan, sympy.zoo, sympy.I):
+        raise InvalidProblem(f"{what} is {_short(found)}; allowed: real values, such as {example}")
     return found
 
 

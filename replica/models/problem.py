@@ -67,6 +67,12 @@ class Problem:
         for kind, ingredient in (("data", self.data), ("activation", self.activation)):
             if not isinstance(getattr(ingredient, "name", None), str):
                 raise InvalidProblem(f"{kind} = {ingredient!r} has no name; allowed: a text `name` in its class")
+        try:
+            hash(self.data)
+        except TypeError:
+            raise InvalidProblem(
+                f"data = {self.data!r} can change; allowed: a class with @dataclass(frozen=True) and fields that do not"
+            ) from None
         combination = getattr(self.activation, "combination", None)
         if combination not in get_args(Combination):
             raise InvalidProblem(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import dataclass
 
@@ -9,11 +10,15 @@ import numpy as np
 import pytest
 import sympy
 
-from replica import Activation, Problem, SpikedSLR
+from replica import Activation, DataModel, Problem, Softmax, SpikedSLR
 from replica.analysis.erm import fixed_points
 from replica.equations.describe import describe
 from replica.errors import InvalidProblem, ReplicaError
+from replica.io.rows import to_csv
 from replica.lowering.tokens import shifted
+from replica.schema import NAMES
+from replica.sweeps.frame import read_csv
+from replica.types import Solution, Status
 
 pytestmark = pytest.mark.nojit
 
@@ -40,7 +45,7 @@ PHIS = {
     "root of |chi|": (lambda chi: sympy.sqrt(abs(chi)), "the derivative of phi of mine is not finite at 0"),
     "nan": (lambda chi: sympy.nan, "phi of mine is nan"),
     "infinity": (lambda chi: math.inf, "phi of mine is not finite"),
-    "imaginary": (lambda chi: sympy.I * chi, "ImaginaryUnit"),
+    "imaginary": (lambda chi: sympy.I * chi, r"phi of mine is I\*x; allowed: real values"),
     "step": (sympy.Heaviside, "jumps at 0"),
     "symbol": (lambda chi: sympy.Symbol("a") * chi, "phi of mine contains a, which has no value"),
     "function": (lambda chi: sympy.Function("g")(chi), r"phi of mine contains g\(x\), which has no value"),
@@ -95,3 +100,67 @@ def test_an_ingredient_without_a_name_is_refused_with_the_problem():
 
     with pytest.raises(InvalidProblem, match="has no name"):
         Problem(SpikedSLR(2.0), Nameless())
+
+
+def model(log_weight):
+    """A data model of a user, without a signal strength."""
+
+    @dataclass(frozen=True)
+    class Own(DataModel):
+        name = "mine"
+
+        def log_weight(self, chi, eps):
+            return log_weight(chi, eps)
+
+    return Own()
+
+
+def tilt(chi, eps):
+    return chi[eps] - sympy.Rational(1, 2)
+
+
+WEIGHTS = {
+    "text": (
+        lambda chi, eps: "chi",
+        "log_weight of mine returns 'chi'.*allowed: a sympy expression, such as sympy.sqrt",
+    ),
+    "None": (lambda chi, eps: None, "log_weight of mine returns None"),
+    "index": (lambda chi, eps: chi[eps + 5], "log_weight of mine fails with IndexError: tuple index out of range"),
+    "symbol": (lambda chi, eps: sympy.Symbol("a") * chi[eps], "log_weight of mine contains a, which has no value"),
+    "nan": (lambda chi, eps: sympy.nan, "log_weight of mine is nan"),
+    "imaginary": (lambda chi, eps: sympy.I * chi[eps], "log_weight of mine is I.chi0; allowed: real values"),
+    "integral": (
+        lambda chi, eps: sympy.Integral(chi[eps], (chi[0], 0, 1)),
+        "log_weight of mine has no values in numpy",
+    ),
+    "logarithm": (lambda chi, eps: sympy.log(chi[eps]), "is not finite or -inf everywhere"),
+    "scale": (lambda chi, eps: chi[eps], "has E g = "),
+}
+
+
+@pytest.mark.parametrize("length", [2, 3])
+@pytest.mark.parametrize("case", WEIGHTS)
+def test_a_weight_that_cannot_be_used_is_refused_before_any_work(case, length, capsys):
+    weight, reason = WEIGHTS[case]
+    with pytest.raises(InvalidProblem, match=reason) as caught:
+        fixed_points(Problem(model(weight), Softmax(), alpha=4.0, length=length))
+    assert "\n" not in str(caught.value)
+    assert "allowed: " in str(caught.value)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_data_model_that_can_change_is_refused_with_the_problem():
+    @dataclass
+    class Mutable(DataModel):
+        name = "mine"
+        log_weight = staticmethod(tilt)
+
+    with pytest.raises(InvalidProblem, match="can change; allowed: a class with @dataclass"):
+        Problem(Mutable(), Softmax())
+
+
+def test_a_model_without_a_signal_strength_has_an_empty_one_in_tables():
+    assert math.isnan(model(tilt).nu)
+    row = Solution(problem=Problem(model(tilt)), estimator="erm", status=Status.MAX_ITER).to_row()
+    assert row["nu"] is None
+    assert read_csv(io.StringIO(to_csv([row], NAMES)))["nu"].isna().all()

@@ -89,6 +89,22 @@ def test_a_density_ratio_alone_gives_the_model():
     assert np.all(error < 0.05 * np.abs(own.mean(axis=0)))
 
 
+def test_a_model_needs_no_signal_strength():
+    @dataclass(frozen=True)
+    class Tilt(DataModel):
+        name = "tilt"
+
+        def log_weight(self, chi, eps):
+            return chi[eps] - 0.5
+
+    found = []
+    for data in (Tilt(), Spike(1.0)):
+        one = Problem(data, Softmax(), alpha=4.0, length=3, noise=0.3)
+        state = Equations(one, NodeChannel(one, 3, 6, 0)).evaluate(POINT)
+        found.append([*state.value, *state.numbers.values()])
+    assert np.array_equal(*found)
+
+
 @pytest.mark.nojit
 @pytest.mark.parametrize(("nu", "length"), [(1.0, 1), (2.0, 3), (100.0, 3), (900.0, 2), (4.0, 64)])
 def test_a_density_ratio_is_sampled_where_it_is_large(nu, length):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,11 +36,12 @@ class DataModel(ABC):
     """P(X | eps, k*) = g(eps, chi*) prod_l N(X_l; 0, I_D), eps uniform on 1..L, exchangeable over tokens.
 
     chi*_l = X_l.k*/sqrt(D); y = X_eps.v*/sqrt(D) + Delta xi  (arXiv 2509.21936; theory.md section 1).
-    `nu` is the signal strength. Instances are frozen and hashable.
+    `nu` is the signal strength, if the model has one: it stands in tables, and in `pair_law`. Without it their column
+    nu is empty. Instances are frozen and hashable.
     """
 
     name: ClassVar[str]
-    nu: float
+    nu: float = math.nan
     # the key field is omega_k,l = m_k chi*_l + sqrt(q_k - explained m_k^2) eta_l: 1 if `teacher_scores` draws chi*,
     # 0 if it returns its mean
     explained: ClassVar[float] = 1.0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import InvalidProblem
+from ..expression import expression
 
 if TYPE_CHECKING:
     from .base import DataModel
@@ -91,8 +92,7 @@ def _hidden_score(data: DataModel, length: int) -> _Score:
     others = np.random.default_rng(length).standard_normal((samples, length))
     log_weight, total = _compiled(data, length), np.full(len(centres), -np.inf)
     for sample in others:
-        scores = np.tile(sample, (len(centres), 1))
-        scores[:, 0] = centres
+        scores = [centres, *(np.full(len(centres), score) for score in sample[1:])]
         with np.errstate(all="ignore"):
             total = np.logaddexp(total, np.nan_to_num(log_weight(scores), nan=-np.inf, posinf=-np.inf))
     with np.errstate(divide="ignore"):
@@ -103,10 +103,18 @@ def _hidden_score(data: DataModel, length: int) -> _Score:
 
 def ratios(data: DataModel, scores: np.ndarray) -> np.ndarray:
     """g(l, chi) for every token l; shape (n, L) to (n, L)."""
-    log_weight = _compiled(data, scores.shape[1])
-    with np.errstate(divide="ignore", over="ignore"):
-        columns = [log_weight(to_front(scores, np.full(len(scores), l))) for l in range(scores.shape[1])]
-        return np.exp(np.stack(columns, axis=1))
+    log_weight, columns = _compiled(data, scores.shape[1]), _columns(scores)
+    found = np.empty(scores.shape)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        for l, own in enumerate(columns):
+            # by exchange of names: copies of the scores would cost n L for each token
+            found[:, l] = log_weight([own, *columns[1:l], columns[0], *columns[l + 1 :]] if l else columns)
+        return np.exp(found, out=found)
+
+
+def _columns(scores: np.ndarray) -> list[np.ndarray]:
+    """Scores by token."""
+    return list(np.ascontiguousarray(scores.T))
 
 
 def choose(probabilities: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -131,8 +139,8 @@ def check(data: DataModel, length: int) -> None:
         raise InvalidProblem(f"log_weight of {data.name} is not finite or -inf everywhere; allowed: log g with E g = 1")
     if length > 1:
         direct = _compiled(data, length, eps=1)
-        with np.errstate(divide="ignore", over="ignore"):
-            other = np.exp(direct(scores))
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            other = np.exp(direct(_columns(scores)))
         if not np.allclose(other, density[:, 1], rtol=1e-8, atol=1e-12):
             raise InvalidProblem(f"log_weight of {data.name} is not exchangeable; allowed: no token is special but eps")
     mean, spread = weights.mean(), weights.std() / np.sqrt(_CHECKED)
@@ -141,10 +149,20 @@ def check(data: DataModel, length: int) -> None:
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(data: DataModel, length: int, eps: int = 0) -> Callable[[np.ndarray], np.ndarray]:
-    """log g(eps, .) on rows of scores."""
+def _compiled(data: DataModel, length: int, eps: int = 0) -> Callable[[Sequence[np.ndarray]], np.ndarray]:
+    """log g(eps, .) of the scores by token."""
     import sympy
 
+    what = f"log_weight of {data.name}"
     chi = sympy.symbols(f"chi:{length}", real=True)
-    function = sympy.lambdify([chi], data.log_weight(chi, eps), modules=["scipy", "numpy"])
-    return lambda scores: np.broadcast_to(function(scores.T), len(scores))
+    log_g = expression(what, lambda: data.log_weight(chi, eps), chi, "sympy.sqrt(nu)*chi[eps] - nu/2")
+    function = sympy.lambdify([chi], log_g, modules=["scipy", "numpy"])
+    try:
+        with np.errstate(all="ignore"):
+            function([np.zeros(2)] * length)
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise InvalidProblem(
+            f"{what} has no values in numpy: {type(error).__name__}: {reason}; allowed: functions such as exp and log"
+        ) from error
+    return lambda columns: np.broadcast_to(function(columns), len(columns[0]))
