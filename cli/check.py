@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from .experiment import experiment_options, integers
-from .output import check_output, emit, output_options
+from .output import check_output, emit, output_options, say_if_anew
 from .sweep import GRID, grid_options
 from .table import Row, problem_line, with_error
 
@@ -19,7 +19,7 @@ _POINT = ("model", "estimator", "activation", "alpha", "length", "nu", "noise", 
 
 
 @click.command()
-@grid_options(*(name for name in GRID if name not in ("estimator", "seed")))
+@grid_options(*(name for name in GRID if name not in ("estimator", "seed")), optimal=False)
 @click.option("--estimator", multiple=True, help="erm against L-BFGS, bayes against message passing.  [default: erm]")
 @experiment_options("500,1000,2000")
 @click.option(
@@ -67,6 +67,7 @@ def check(
     format_ = check_output(output, format_)
     plan = Plan(tuple(integers("d", dimensions)), seeds, seed, tuple(starts.split(",")))
     checks = Checks.of({name: list(texts) for name, texts in grid.items() if texts}, plan)
+    say_if_anew(output, resume)
     rows = checks.run(output, resume=resume, force=force, tick=_progress())
     if sys.stderr.isatty():
         click.echo("\r\x1b[K", err=True, nl=False)

@@ -13,7 +13,7 @@ from .output import check_output, output_options
 
 
 @click.command()
-@problem_options
+@problem_options(optimal=False)
 @experiment_options()
 @click.option(
     "--starts",

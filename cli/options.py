@@ -57,34 +57,33 @@ noise_option = click.option(
     "--noise", type=NUMBER, default=0.0, show_default=True, help="Standard deviation Delta of the label noise."
 )
 
-problem_options = _stack(
-    model_option,
-    click.option(
-        "--activation",
-        "activations",
-        type=click.Choice(list(ACTIVATIONS)),
-        multiple=True,
-        default=("softmax",),
-        show_default=True,
-        help="Attention function; repeatable.",
-    ),
-    click.option("--alpha", type=NUMBER, required=True, help="Samples per dimension, alpha = N/D."),
-    length_option,
-    nu_option,
-    noise_option,
-    click.option(
-        "--reg",
-        type=NUMBER_OR_OPTIMAL,
-        help="Both ridge penalties lambda; `optimal`: those of least test risk, each its own.  [default: 1]",
-    ),
-    click.option("--reg-k", type=NUMBER_OR_OPTIMAL, help="Penalty on the key vector, instead of --reg."),
-    click.option("--reg-v", type=NUMBER_OR_OPTIMAL, help="Penalty on the value vector, instead of --reg."),
-    click.option(
-        "--erf-offset",
-        type=NUMBER_OR_OPTIMAL,
-        help="Offset c of erf attention; `optimal`: that of least test risk.  [default: 0]",
-    ),
-)
+
+def problem_options(*, optimal: bool = True) -> Decorator:
+    """Options of a problem; `optimal` says whether penalties and the offset may be that word."""
+    kind = NUMBER_OR_OPTIMAL if optimal else NUMBER
+    both = "; `optimal`: those of least test risk, each its own" if optimal else ""
+    offset = "; `optimal`: that of least test risk" if optimal else ""
+    return _stack(
+        model_option,
+        click.option(
+            "--activation",
+            "activations",
+            type=click.Choice(list(ACTIVATIONS)),
+            multiple=True,
+            default=("softmax",),
+            show_default=True,
+            help="Attention function; repeatable.",
+        ),
+        click.option("--alpha", type=NUMBER, required=True, help="Samples per dimension, alpha = N/D."),
+        length_option,
+        nu_option,
+        noise_option,
+        click.option("--reg", type=kind, help=f"Both ridge penalties lambda{both}.  [default: 1]"),
+        click.option("--reg-k", type=kind, help="Penalty on the key vector, instead of --reg."),
+        click.option("--reg-v", type=kind, help="Penalty on the value vector, instead of --reg."),
+        click.option("--erf-offset", type=kind, help=f"Offset c of erf attention{offset}.  [default: 0]"),
+    )
+
 
 estimator_option = click.option(
     "--estimator",

@@ -49,6 +49,14 @@ def check_output(output: Path | None, format_: str | None) -> str:
     return format_ or by_suffix
 
 
+def say_if_anew(output: Path | None, resume: bool) -> None:
+    """Say on stderr where --resume finds nothing to continue."""
+    from replica.sweeps.journal import journal_path
+
+    if resume and output is not None and not output.exists() and not journal_path(output).exists():
+        click.echo(f"{journal_path(output)} does not exist: nothing to resume, beginning anew", err=True)
+
+
 def emit(rows: Sequence[dict[str, Any]], output: Path | None, format_: str, table: Callable[..., str]) -> None:
     """Write the rows: to stdout, or atomically to `output`."""
     from replica.io.atomic import write_text

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from replica.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @click.command()
@@ -43,6 +47,9 @@ def plot(
     if output.resolve() in [path.resolve() for path in files]:
         raise InvalidProblem(f"output = {str(output)!r} would replace a table; give another name")
     frames = [read_csv(path) for path in files]
+    for path, frame in zip(files, frames, strict=True):
+        if frame.empty:
+            raise InvalidProblem(f"{str(path)!r} has no rows, only {_header(frame)}; give a table of replica with rows")
     from replica.plots.plot import figure_of
 
     with warnings.catch_warnings(record=True) as caught:
@@ -52,3 +59,9 @@ def plot(
     for warning in caught:
         click.echo(f"warning: {warning.message}", err=True)
     click.echo(f"wrote {output}", err=True)
+
+
+def _header(frame: pandas.DataFrame) -> str:
+    """The first line of a table, shortened, as what may be no table at all shows there."""
+    text = ",".join(map(str, frame.columns))
+    return f"the header {text if len(text) <= 60 else text[:57] + '...'!r}"

@@ -18,7 +18,7 @@ from .table import solution_table
 
 
 @click.command()
-@problem_options
+@problem_options()
 @estimator_option
 @solver_options
 @output_options

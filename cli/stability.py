@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from .options import NUMBER
-from .output import check_output, emit, output_options
+from .output import check_output, emit, output_options, say_if_anew
 from .sweep import GRID, grid_options
 from .table import Row, with_error
 
@@ -18,7 +18,7 @@ _AXES = ("model", "activation", "erf-offset", "length", "nu", "noise", "reg", "r
 
 
 @click.command()
-@grid_options(*(name for name in GRID if name in _AXES))
+@grid_options(*(name for name in GRID if name in _AXES), optimal=False)
 @click.option(
     "--search",
     default="reg",
@@ -54,6 +54,7 @@ def stability(
     made = LineMap.of(
         {name: list(texts) for name, texts in grid.items() if texts}, search.replace("-", "_"), tolerance=tol
     )
+    say_if_anew(output, resume)
     rows = made.run(output, resume=resume, force=force, tick=_progress())
     if sys.stderr.isatty():
         click.echo("\r\x1b[K", err=True, nl=False)

@@ -15,31 +15,39 @@ from replica.errors import InvalidProblem
 from replica.registry import ACTIVATIONS, DATA_MODELS, ESTIMATORS
 
 from .options import iteration_options
+from .output import say_if_anew
 
 GRID = {
     "model": f"Data models.  [known: {', '.join(DATA_MODELS)}; required]",
     "estimator": f"What to predict.  [known: {', '.join(ESTIMATORS)}; default: all]",
     "activation": f"Attention functions.  [known: {', '.join(ACTIVATIONS)}; default: softmax]",
-    "erf-offset": "Offset c of erf attention, or `optimal`.  [default: 0]",
+    "erf-offset": "Offset c of erf attention{optimal}.  [default: 0]",
     "length": "Numbers of tokens, or one law such as 1:1,2:1,3:2; repeat for several laws.  [default: 2]",
     "nu": "Signal strengths, inf where allowed.  [default: inf for max-slr, 2 for spiked-slr]",
     "noise": "Standard deviation Delta of the label noise.  [default: 0]",
-    "reg": "Both ridge penalties lambda together; `optimal`: those of least test risk, each its own.  [default: 1]",
-    "reg-k": "Penalty on the key vector, or `optimal`, instead of --reg.",
-    "reg-v": "Penalty on the value vector, or `optimal`, instead of --reg.",
+    "reg": "Both ridge penalties lambda together{optimal}.  [default: 1]",
+    "reg-k": "Penalty on the key vector{optimal}, instead of --reg.",
+    "reg-v": "Penalty on the value vector{optimal}, instead of --reg.",
     "rtol": "Relative error asked of test_risk.  [default: chosen by problem]",
     "seed": "Seed of random integration nodes.  [default: 0]",
     "alpha": "Samples per dimension, alpha = N/D.  [required]",
 }
+_OPTIMAL = {
+    "erf-offset": ", or `optimal`",
+    "reg": "; `optimal`: those of least test risk, each its own",
+    "reg-k": ", or `optimal`",
+    "reg-v": ", or `optimal`",
+}
 
 
-def grid_options(*names: str) -> Callable[..., Any]:
-    """An option for each of these axes of a grid."""
+def grid_options(*names: str, optimal: bool = True) -> Callable[..., Any]:
+    """An option for each of these axes of a grid; `optimal` says whether that word is understood."""
 
     def decorate(function: Any) -> Any:
         for name in reversed(names):
             flags = (f"--{name}", *(["-L"] if name == "length" else []))
-            function = click.option(*flags, multiple=True, help=GRID[name])(function)
+            text = GRID[name].format(optimal=_OPTIMAL.get(name, "") if optimal else "")
+            function = click.option(*flags, multiple=True, help=text)(function)
         return function
 
     return decorate
@@ -87,6 +95,7 @@ def sweep(
     solver = {"init": init, "damping": damping, "accelerate": accelerate}
     planned = plan(given, **solver)
     execution = Execution(jobs, threads, scheduler)
+    say_if_anew(output, resume)
     command = _command(given, solver, output)
     with warnings.catch_warnings(record=True) as caught, progress_bar(planned, False if quiet else None) as bar:
         warnings.simplefilter("always")

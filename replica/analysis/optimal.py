@@ -58,7 +58,8 @@ def optimise(problem: Problem, *, seed: int, threads: int | None, **options: Any
     if search.coarser is not None:
         note += " (on coarser nodes " + ", ".join(f"{value:.4g}" for value in search.coarser.values()) + ")"
     notes = [f"optimal {note}", *search.bounds_reached(best)]
-    method = f"; {len(search.names)} values optimised over {search.solved} problems"
+    count = len(search.names)
+    method = f"; {count} value{'s' * (count > 1)} optimised over {search.solved} problems"
     return [
         replace(
             solution,

@@ -156,9 +156,15 @@ def clear() -> tuple[int, int]:
     Raises
     ------
     OutputError
-        If a file cannot be deleted.
+        If the folder cannot be read, or a file cannot be deleted.
     """
     folder = cache_directory()
+    try:
+        os.listdir(folder)  # glob finds nothing in what is no folder
+    except FileNotFoundError:
+        return 0, 0
+    except OSError as error:
+        raise OutputError(f"the kernel cache {str(folder)!r} cannot be read: {error.strerror}") from error
     compiled = folder / "__pycache__"
     modules = [file for file in folder.glob("*.py") if _GENERATED.fullmatch(file.stem)]
     made = [file for file in compiled.glob("*") if _GENERATED.fullmatch(file.name.split(".")[0])]

@@ -35,6 +35,17 @@ def test_clear_of_a_folder_that_does_not_exist(run, tmp_path, monkeypatch):
     assert not (tmp_path / "absent").exists()
 
 
+def test_clear_of_what_is_no_folder(run, tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_text("precious")
+    for place in (file, file / "kernels"):
+        monkeypatch.setenv("REPLICA_CACHE_DIR", str(place))
+        code, out, err = run("cache", "clear")
+        assert (code, out) == (2, "")
+        assert err == f"error: the kernel cache {str(place)!r} cannot be read: Not a directory\n"
+    assert file.read_text() == "precious"
+
+
 def test_solve_takes_the_word_optimal(run):
     arguments = ["--model", "spiked-slr", "--alpha", "2", "-L", "1", "--noise", "0.5", "--estimator", "erm"]
     code, out, _ = run("solve", *arguments, "--reg", "optimal", "--format", "csv")

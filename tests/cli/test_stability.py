@@ -2,6 +2,8 @@
 
 import csv
 
+import pytest
+
 from replica.checks.line import NAMES
 
 
@@ -22,3 +24,14 @@ def test_command(run, tmp_path):
     assert "stable" in run("stability", *options)[1]
     code, out, err = run("stability", *options, "--tol", "0")
     assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("command", ["solve", "sweep", "stability", "check", "erm"])
+def test_help_offers_the_word_optimal_where_it_is_understood(run, command):
+    code, out, err = run(command, "--help")
+    assert code == 0
+    assert ("optimal" in (out + err).lower()) == (command in ("solve", "sweep"))
+    if command not in ("solve", "sweep"):
+        code, _, err = run(command, "--model", "spiked-slr", "--alpha", "2", "--reg", "optimal")
+        assert (code, err.count("\n")) == (2, 1)

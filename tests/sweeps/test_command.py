@@ -89,6 +89,15 @@ def test_existing_files_are_safe(tmp_path):
     assert output.read_bytes() == done
 
 
+def test_resume_says_where_there_is_nothing_to_resume(tmp_path):
+    output = tmp_path / "risk.csv"
+    first = invoke(*GRID, "--output", str(output), "--resume")
+    assert first.exit_code == 0
+    said = f"{output}.journal.jsonl does not exist: nothing to resume, beginning anew\n"
+    assert first.stderr.startswith(said)
+    assert said not in invoke(*GRID, "--output", str(output), "--resume").stderr
+
+
 def test_resume_with_other_options_is_refused(tmp_path):
     output = tmp_path / "risk.csv"
     assert invoke(*GRID, "--output", str(output)).exit_code == 0

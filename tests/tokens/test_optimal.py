@@ -21,6 +21,7 @@ def test_one_token_is_ridge_regression_with_the_bayes_penalty():
     assert solution.problem.reg_v == pytest.approx(0.25, rel=0.02)
     assert solution.problem.reg_k == 1.0
     assert f"optimal reg_v = {solution.problem.reg_v:.4g}" in solution.message
+    assert "; 1 value optimised over " in solution.method
 
 
 def test_an_optimum_at_the_end_of_the_search_is_said_to_be():
