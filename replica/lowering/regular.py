@@ -16,6 +16,7 @@ import sympy
 
 from ..equations.functions import explicit
 from ..errors import UnsupportedExpression
+from ..models.activations.base import Activation
 from .pieces import Pieces
 
 _DIGITS, _HALVINGS = 80, 200
@@ -31,8 +32,8 @@ _ROUND_OFF = mpmath.mpf("1e-40")
 _LARGEST, _NEXT = mpmath.mpf("1e300"), 3
 # the grid: even steps from a place where no function is special, then steps in equal ratios
 _ORIGIN, _STEP, _EVEN, _RATIO, _FAR = 0.0103926, 0.25, 50.0, 1.25, 1e4
-# how close kinks are known
-_KINK = 1e-12
+# how close kinks are known, and bounds written as doubles
+_KINK, _BOUND = 1e-12, 1e-9
 
 _Value = Callable[[float], mpmath.mpf]
 
@@ -62,6 +63,43 @@ def check_regular(name: str, pieces: Pieces, x: sympy.Symbol) -> None:
                         f"{what} of {name} {fault}; allowed: phi real and continuous with finite slopes, kinks "
                         "written with Max, Min, Abs or Piecewise"
                     ) from None
+
+
+def check_bounds(
+    activation: Activation, parts: Sequence[tuple[sympy.Expr, ...]], breaks: Sequence[float], x: sympy.Symbol
+) -> None:
+    """Look whether the `suprema` of an activation hold on the even part of the grid: proofs rest on them.
+
+    Parameters
+    ----------
+    activation : Activation
+    parts : sequence of tuple of Expr
+        Of each piece what the bounds are about: phi (normalised: log phi) and its two derivatives.
+    breaks : sequence of float
+    x : Symbol
+
+    Raises
+    ------
+    UnsupportedExpression
+        Naming the bound, and where it fails.
+    """
+    phi = "log phi" if activation.combination == "normalised" else "phi"
+    ends = (-math.inf, *breaks, math.inf)
+    with mpmath.workdps(_DIGITS):
+        for (low, high), functions in zip(pairwise(ends), parts, strict=True):
+            points = [point for point in _grid(low, high) if abs(point) <= _EVEN]
+            for order, (function, bound) in enumerate(zip(functions, activation.suprema, strict=True)):
+                if math.isinf(bound):
+                    continue
+                value = _evaluator(function, x)
+                for point in points:
+                    at = abs(value(point))
+                    if at > bound * (1 + _BOUND) + _BOUND:
+                        what = f"|({phi}){chr(39) * order}|"
+                        raise UnsupportedExpression(
+                            f"suprema of {activation.name}: {what} is {float(at):.4g} at {point:.4g}, above {bound:g}; "
+                            "allowed: bounds that hold, or math.inf for none"
+                        )
 
 
 def _check(value: _Value, low: float, high: float) -> None:

@@ -113,7 +113,7 @@ def _scalar_functions(activation: Activation, affine: bool) -> list[str]:
     from ..equations.functions import log_of
     from .pieces import split
     from .printer import assignments, function
-    from .regular import check_regular
+    from .regular import check_bounds, check_regular
 
     x = sympy.Symbol("x", real=True)
     pieces = split(shifted(activation, x), x)
@@ -131,12 +131,13 @@ def _scalar_functions(activation: Activation, affine: bool) -> list[str]:
         straight = bool(kinks) and all(sympy.expand(part).diff(x, 2) == 0 for part in parts)
         constants += [f"PHI_SUP, D1_SUP, D2_SUP = {', '.join(bounds)}"]
         constants += [f"CENTRED, STRAIGHT = {activation.combination == 'centred'}, {straight}"]
+    # log |f| and log f have one derivative
+    slopes = [part.replace(sympy.Abs, lambda argument: argument).diff(x) for part in parts]
+    outputs = [{"value": p, "slope": s, "curvature": s.diff(x)} for p, s in zip(parts, slopes, strict=True)]
+    check_bounds(activation, [tuple(functions.values()) for functions in outputs], pieces.breaks, x)
     lines = []
-    for number, part in enumerate(parts):
-        # log |f| and log f have one derivative
-        slope = part.replace(sympy.Abs, lambda argument: argument).diff(x)
-        outputs = {"value": part, "slope": slope, "curvature": slope.diff(x)}
-        body = assignments(outputs, "t")
+    for number, functions in enumerate(outputs):
+        body = assignments(functions, "t")
         if number + 1 < len(parts):
             body = [f"if piece == {number}:", *(f"    {line}" for line in body), "    return value, slope, curvature"]
         lines += body
@@ -146,15 +147,19 @@ def _scalar_functions(activation: Activation, affine: bool) -> list[str]:
 
 def _check_positive(activation: Activation, pieces: Pieces, x: sympy.Symbol) -> bool:
     """Refuse a phi that cannot be normalised by its sum, as far as a grid shows; whether it rises throughout."""
+    import sympy
+
     rising = True
     for step in range(-80, 81):
         point = 0.25 * step + 0.01
-        value, slope = (float(part.subs(x, point)) for part in (pieces.at(point), pieces.at(point).diff(x)))
-        if not value > 0.0:
+        at = pieces.at(point)
+        # not as doubles, which underflow where log phi, which is what the kernels take, is still a number
+        value, slope = (part.subs(x, sympy.Float(point)).evalf() for part in (at, at.diff(x)))
+        if not value > 0:
             raise UnsupportedExpression(
-                f"phi of {activation.name} is {value:.3g} at {point:.3g}: its sum can vanish; allowed: phi > 0"
+                f"phi of {activation.name} is {float(value):.3g} at {point:.3g}: its sum can vanish; allowed: phi > 0"
             )
-        rising = rising and slope > 0.0
+        rising = rising and bool(slope > 0)
     for end in pieces.breaks:
         if not float(pieces.at(end).subs(x, end)) > 0.0:
             raise UnsupportedExpression(

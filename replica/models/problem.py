@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Literal, get_args
 
 from ..errors import InvalidProblem
@@ -78,6 +79,16 @@ class Problem:
             raise InvalidProblem(
                 f"combination = {combination!r} of {self.activation.name} is unknown; known: "
                 + ", ".join(get_args(Combination))
+            )
+        suprema = self.activation.suprema
+        if not (
+            isinstance(suprema, tuple | list)
+            and len(suprema) == 3
+            and all(isinstance(s, Real) and s >= 0 for s in suprema)
+        ):
+            raise InvalidProblem(
+                f"suprema = {suprema!r} of {self.activation.name} are not three bounds; allowed: numbers >= 0 or inf, "
+                "as in (math.inf, 1.0, 0.25)"
             )
         if type(self.loss) is not Square:  # proximal points and experiments are written for it
             raise InvalidProblem(f"loss = {self.loss!r} is not implemented; allowed: Square()")

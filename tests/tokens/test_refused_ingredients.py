@@ -13,9 +13,9 @@ import sympy
 from replica import Activation, DataModel, Problem, Softmax, SpikedSLR
 from replica.analysis.erm import fixed_points
 from replica.equations.describe import describe
-from replica.errors import InvalidProblem, ReplicaError
+from replica.errors import InvalidProblem, ReplicaError, UnsupportedExpression
 from replica.io.rows import to_csv
-from replica.lowering.tokens import shifted
+from replica.lowering.tokens import shifted, source
 from replica.schema import NAMES
 from replica.sweeps.frame import read_csv
 from replica.types import Solution, Status
@@ -71,6 +71,41 @@ def test_a_function_that_cannot_be_used_is_refused_before_any_work(case, capsys)
 def test_a_normalised_logarithm_is_refused_as_such():
     with pytest.raises(ReplicaError, match="phi of mine is not real at"):
         fixed_points(Problem(SpikedSLR(2.0), activation(sympy.log, "normalised"), alpha=4.0))
+
+
+def test_a_normalised_function_that_underflows_is_positive():
+    """exp(-chi^4) is zero in doubles far out, its logarithm is not."""
+    assert "RISING = False" in source(
+        Problem(SpikedSLR(2.0), activation(lambda chi: sympy.exp(-(chi**4)), "normalised"))
+    )
+
+
+class Sharp(Softmax):
+    """A subclass that keeps bounds which do not hold for it."""
+
+    name = "sharp"
+
+    def phi(self, chi):
+        return sympy.exp(2 * chi)
+
+
+class Sharper(Sharp):
+    suprema = (math.inf, 2.0, 0.0)
+
+
+def test_bounds_that_do_not_hold_are_refused():
+    with pytest.raises(UnsupportedExpression, match=r"suprema of sharp: \|\(log phi\)'\| is 2 at .*, above 1; allowed"):
+        fixed_points(Problem(SpikedSLR(2.0), Sharp(), alpha=4.0))
+    assert "D1_SUP, D2_SUP = 2.0, 0.0" in source(Problem(SpikedSLR(2.0), Sharper()))
+
+
+@pytest.mark.parametrize("bounds", [None, (1.0, 1.0), (1.0, -1.0, 1.0), (1.0, math.nan, 1.0), (1.0, "1", 1.0)])
+def test_bounds_that_are_none_are_refused_with_the_problem(bounds):
+    class Bounded(Sharp):
+        suprema = bounds
+
+    with pytest.raises(InvalidProblem, match="of sharp are not three bounds; allowed: numbers >= 0 or inf"):
+        Problem(SpikedSLR(2.0), Bounded())
 
 
 @pytest.mark.parametrize("value", [1, 1.5, np.float64(1.5), sympy.Rational(3, 2)])

@@ -26,7 +26,8 @@ class Activation(ABC):
 
     name: ClassVar[str]
     combination: ClassVar[Combination]
-    # bounds on |phi|, |phi'|, |phi''| (normalised: of log phi), which help to prove proximal points global
+    # bounds on |phi|, |phi'|, |phi''| (normalised: of log phi), which help to prove proximal points global; a subclass
+    # with another phi needs its own
     suprema: ClassVar[tuple[float, float, float]] = (math.inf, math.inf, math.inf)
 
     @property
