@@ -129,42 +129,49 @@ class JointAverages(Averages):
     The average over the other tokens is an integral over log s (`replica.equations.heads_joint`).
     """
 
-    floor = 1e-9  # the step and the ends of the integral, the ends of the grid
+    floor = 1e-9  # the step and the ends of the integral, the ends of the grid, the interpolation
 
     def _make_nodes(self, seed: int) -> int:
         signal = self.problem.signal
         x, xi, weights = token_nodes(signal, self._base, self.rank, seed)
         self.x = np.concatenate([x * signs for signs in self._signs])
         self.xi = np.tile(xi, (len(self._signs), 1))
-        self._images = 4 if signal.symmetric else 2
-        self.weights = np.tile(weights, len(self._signs)) / (self._images * len(self._signs))
+        self._images = np.array(list(itertools.product((1.0, -1.0) if signal.symmetric else (1.0,), (1.0, -1.0))))
+        self.weights = np.tile(weights, len(self._signs)) / (len(self._images) * len(self._signs))
         return len(self.x)
 
     def __call__(self, m: np.ndarray, c: np.ndarray, b: np.ndarray, *, noise: bool = False) -> Gradients:
         m, c, b = (np.ascontiguousarray(x, dtype=float) for x in (m, c, b))
-        module, images = self._module, self._images
+        module, signs = self._module, self._images
+        images = len(signs)
         u = np.empty((images * len(self.x), len(b)))
         total = np.empty(len(u))
-        top = max(self._map(lambda first, last: module.fields(self.x, self.xi, first, last, m, c, b, images, u)))
+        top = max(self._map(lambda first, last: module.fields(self.x, self.xi, first, last, m, c, b, signs, u)))
         least = min(self._map(lambda first, last: module.weigh(u, images * first, images * last, top, total)))
+        # lattice points of log w on both sides of every token's
+        start = least - module.POINTS * module.FINE
+        bins = int((np.log(len(b)) - start) / module.FINE) + module.POINTS
         # outside these ends of log s the integrand is below e^-23, or below exp(-e^4)
         low = -23.0 - np.log(len(b))
         size = int((4.0 - least - low) / module.STEP) + 2
-        count = module.MOMENTS if noise else 3
-
-        def moments(first: int, last: int) -> np.ndarray:
-            sums = np.zeros((2, module.MOMENTS, size))
-            module.moments(total, self.weights, first, last, images, low, count, sums)
-            return sums
-
-        inf, other = sum(self._map(moments))
+        lattice = np.zeros((2, bins))
+        module.spread(total, self.weights, images, start, lattice)
+        table = np.zeros((7 if noise else 4, module.REFINE * (size - 1) + bins))
+        ends = module.powers(low + start, table)
+        sums = np.zeros((2, module.MOMENTS, size))
+        module.moments(lattice, table, *ends, module.MOMENTS if noise else 3, sums)
         slope, square = np.zeros((2, module.MOMENTS, size)), np.zeros((2, module.MOMENTS, size))
-        risk = module.coefficients(self.problem.length - 1, inf, other, noise, slope, square)
+        risk = module.coefficients(self.problem.length - 1, *sums, noise, slope, square)
+        pulls, weighs = np.zeros((2, bins)), np.zeros((2, bins))
+        # the polynomials of the slopes are of second degree
+        module.integrals(slope[:, :3], table, *ends, 1, pulls)
+        if noise:
+            module.integrals(square, table, *ends, 2, weighs)
 
         def one(first: int, last: int) -> list[np.ndarray]:
             sums = _zeros(m, c, b)
             module.accumulate(
-                self.x, self.xi, self.weights, u, total, first, last, images, low, slope, square, noise, *sums
+                self.x, self.xi, self.weights, u, total, first, last, signs, start, pulls, weighs, noise, *sums
             )
             return sums
 

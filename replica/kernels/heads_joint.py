@@ -1,8 +1,12 @@
 """Averages of the risk of heads that share one normaliser, by single-token averages on a grid in log s.
 
 Part of a generated module, which defines `entry`, `density`, `slope_inf`, `slope_noise`, `square_inf`, `square_noise`.
-A node, x = (chi*_f) and xi with a weight as informative and one as another token, stands for its mirror images
-xi -> -xi and, where the law of theta is symmetric, x -> -x, so that odd averages vanish exactly.
+A node, x = (chi*_f) and xi with a weight as informative and one as another token, stands for its images, which change
+the sign of x or of xi, so that odd averages vanish exactly.
+
+Averages depend on a token only by log w = log sum_h u_h, and smoothly. So weights are handed from the tokens to the
+points of a lattice in log w, by Lagrange interpolation, and derivatives back: the cost of the integrals over log s does
+not grow with the number of nodes. The interpolation is wrong by 1e-13 in e^{-x} and by 1e-10 in x^4 e^{-x}.
 """
 
 import math
@@ -11,23 +15,29 @@ import numpy as np
 from numba import njit
 
 MOMENTS = 5
-STEP = 0.5 * math.log(2.0)  # s_{k+2} = 2 s_k: the exponentials follow without calling exp
-_NEGLIGIBLE = 40.0  # x beyond which e^{-x} is nothing, and -log x beyond which x is
+REFINE = 8
+FINE = math.log(2.0) / 16  # spacing of the lattice in log w
+STEP = REFINE * FINE  # of log s, a multiple of it: s w falls on one lattice
+POINTS = 8  # of the interpolation
+_INVERSE = np.array([(-1) ** (7 - p) / (math.factorial(p) * math.factorial(7 - p)) for p in range(POINTS)])
+_SMALLEST = 40.0  # -log x beyond which x is nothing
+_LARGEST = 60.0  # x beyond which x^6 e^{-x} is nothing
 
 
 @njit(nogil=True, cache=True)
-def fields(x, xi, first, last, m, c, b, images, out):
+def fields(x, xi, first, last, m, c, b, signs, out):
     """Fill out[images node + image, h] = chi_h - b_h; returns the largest."""
     top = -np.inf
+    images = len(signs)
     for node in range(first, last):
         for h in range(len(b)):
-            even, odd = 0.0, 0.0
+            of_x, of_xi = 0.0, 0.0
             for f in range(x.shape[1]):
-                even += m[h, f] * x[node, f]
+                of_x += m[h, f] * x[node, f]
             for j in range(xi.shape[1]):
-                odd += c[h, j] * xi[node, j]
+                of_xi += c[h, j] * xi[node, j]
             for image in range(images):
-                value = (even if image < 2 else -even) + (odd if image % 2 == 0 else -odd) - b[h]
+                value = signs[image, 0] * of_x + signs[image, 1] * of_xi - b[h]
                 out[images * node + image, h] = value
                 top = max(top, value)
     return top
@@ -54,41 +64,64 @@ def weigh(out, first, last, top, total):
 
 
 @njit(nogil=True)
-def decay(log_w, low, values, x):
-    """Fill x[k] = s_k w and values[k] = e^{-x[k]} for s_k = exp(low + k STEP); returns up to which k they matter."""
-    begin = min(max(int((-_NEGLIGIBLE - low - log_w) / STEP), 0), len(values))  # before, x is nothing
-    for k in range(begin):
-        x[k] = 0.0
-        values[k] = 0.0
-    for k in range(begin, min(begin + 2, len(values))):
-        x[k] = math.exp(low + k * STEP + log_w)
-        values[k] = -math.expm1(-x[k])
-    end = len(values)
-    for k in range(begin + 2, len(values)):
-        if x[k - 2] > _NEGLIGIBLE:
-            end = k
-            break
-        x[k] = 2.0 * x[k - 2]
-        # 1 - e^{-2x} from 1 - e^{-x}: squares of e^{-x} itself would double its rounding error each time
-        values[k] = values[k - 2] * (2.0 - values[k - 2])
-    for k in range(end):
-        values[k] = 1.0 - values[k]
-    return end
+def interpolation(log_w, start, shares):
+    """Fill the shares of POINTS lattice points start + n FINE around log_w; returns the first n."""
+    position = (log_w - start) / FINE
+    first = int(position) - (POINTS // 2 - 1)
+    offset = position - first
+    before = 1.0
+    for p in range(POINTS):
+        shares[p] = before * _INVERSE[p]
+        before *= offset - p
+    after = 1.0
+    for p in range(POINTS - 1, -1, -1):
+        shares[p] *= after
+        after *= offset - p
+    return first
 
 
 @njit(nogil=True, cache=True)
-def moments(total, weights, first, last, images, low, count, out):
-    """Add x^j e^{-x} of the tokens, weighted, to out[kind, j, k], j < count."""
-    size = out.shape[2]
-    values, x = np.empty(size), np.empty(size)
-    for i in range(images * first, images * last):
-        end = decay(total[i], low, values, x)
+def spread(total, weights, images, start, out):
+    """Add the weights of all tokens to the lattice, out[kind, n]."""
+    shares = np.empty(POINTS)
+    for i in range(len(total)):
+        first = interpolation(total[i], start, shares)
         a, p = weights[0, i // images], weights[1, i // images]
+        for n in range(POINTS):
+            out[0, first + n] += a * shares[n]
+            out[1, first + n] += p * shares[n]
+
+
+@njit(nogil=True, cache=True)
+def powers(low, out):
+    """Fill out[j, d] = x^j e^{-x}, x = exp(low + d FINE); returns the d from which on x matters, and e^{-x} no more."""
+    size = out.shape[1]
+    begin = min(max(int((-_SMALLEST - low) / FINE), 0), size)
+    end = min(max(int((math.log(_LARGEST) - low) / FINE) + 1, 0), size)
+    for d in range(begin, end):
+        x = math.exp(low + d * FINE)
+        out[0, d] = math.exp(-x)
+        for j in range(1, len(out)):
+            out[j, d] = x * out[j - 1, d]
+    return begin, end
+
+
+@njit(nogil=True, cache=True)
+def moments(lattice, table, begin, end, count, out):
+    """Fill out[kind, j, k], j < count, with the averages of x^j e^{-x} at the k-th s."""
+    bins = lattice.shape[1]
+    ones = np.zeros((2, bins + 1))
+    for n in range(bins):
+        ones[0, n + 1] = ones[0, n] + lattice[0, n]
+        ones[1, n + 1] = ones[1, n] + lattice[1, n]
+    for k in range(out.shape[2]):
+        d = REFINE * k
+        first, last = min(max(begin - d, 0), bins), min(max(end - d, 0), bins)
         for j in range(count):
-            for k in range(end):
-                out[0, j, k] += a * values[k]
-                out[1, j, k] += p * values[k]
-                values[k] *= x[k]
+            for kind in range(2):
+                out[kind, j, k] = np.dot(lattice[kind, first:last], table[j, d + first : d + last])
+        out[0, 0, k] += ones[0, first]  # e^{-x} = 1
+        out[1, 0, k] += ones[1, first]
 
 
 @njit(nogil=True, cache=True)
@@ -110,45 +143,44 @@ def coefficients(n, inf, noise, squares, slope, square):
 
 
 @njit(nogil=True, cache=True)
-def accumulate(x, xi, weights, u, total, first, last, images, low, slope, square, squares, g_m, g_c, g_b, g_noise):
+def integrals(polynomials, table, begin, end, order, out):
+    """Fill out[kind, n] with the integral over log s of x^order p_kind(x) e^{-x}, for each lattice point."""
+    kinds, degree, size = polynomials.shape
+    bins = out.shape[1]
+    for kind in range(kinds):
+        for k in range(size):
+            d = REFINE * k
+            first, last = min(max(begin - d, 0), bins), min(max(end - d, 0), bins)
+            for j in range(degree):
+                factor = STEP * polynomials[kind, j, k]
+                for n in range(first, last):
+                    out[kind, n] += factor * table[j + order, d + n]
+
+
+@njit(nogil=True, cache=True)
+def accumulate(x, xi, weights, u, total, first, last, signs, start, pulls, weighs, squares, g_m, g_c, g_b, g_noise):
     """Add the tokens first..last to the gradients of R/2 by m, c and b, and to E sum_l rho_hl rho_kl (h >= k)."""
-    size = slope.shape[2]
-    values, y = np.empty(size), np.empty(size)
-    pulls, weighs = np.empty((3, size)), np.empty((MOMENTS, size))
-    heads = u.shape[1]
+    shares = np.empty(POINTS)
+    heads, images = u.shape[1], len(signs)
     for node in range(first, last):
         a, p = weights[0, node], weights[1, node]
-        for j in range(3):  # the polynomials of the slopes are of second degree
-            for k in range(size):
-                pulls[j, k] = a * slope[0, j, k] + p * slope[1, j, k]
-        if squares:
-            for j in range(MOMENTS):
-                for k in range(size):
-                    weighs[j, k] = a * square[0, j, k] + p * square[1, j, k]
         for image in range(images):
             i = images * node + image
-            end = decay(total[i], low, values, y)
+            begin = interpolation(total[i], start, shares)
             pull = 0.0
-            for k in range(end):
-                t = y[k]
-                pull += t * values[k] * (pulls[0, k] + t * (pulls[1, k] + t * pulls[2, k]))
-            pull *= STEP
-            s_x = 1.0 if image < 2 else -1.0
-            s_xi = 1.0 if image % 2 == 0 else -1.0
+            for n in range(POINTS):
+                pull += shares[n] * (a * pulls[0, begin + n] + p * pulls[1, begin + n])
             for h in range(heads):
                 g = pull * u[i, h]
                 g_b[h] -= g
                 for f in range(x.shape[1]):
-                    g_m[h, f] += g * s_x * x[node, f]
+                    g_m[h, f] += g * signs[image, 0] * x[node, f]
                 for j in range(xi.shape[1]):
-                    g_c[h, j] += g * s_xi * xi[node, j]
+                    g_c[h, j] += g * signs[image, 1] * xi[node, j]
             if squares:
                 weight = 0.0
-                for k in range(end):
-                    t = y[k]
-                    part = weighs[2, k] + t * (weighs[3, k] + t * weighs[4, k])
-                    weight += t * t * values[k] * (weighs[0, k] + t * (weighs[1, k] + t * part))
-                weight *= STEP
+                for n in range(POINTS):
+                    weight += shares[n] * (a * weighs[0, begin + n] + p * weighs[1, begin + n])
                 for h in range(heads):
                     for j in range(h + 1):
                         g_noise[h, j] += weight * u[i, h] * u[i, j]

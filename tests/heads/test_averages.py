@@ -139,6 +139,23 @@ def test_joint_normaliser_against_sampled_tokens(signal, length):
         assert np.all(np.abs(mean - values.mean(axis=0)) < 4.5 * deviation), name
 
 
+def test_averages_over_a_lattice_of_log_w_are_those_over_the_tokens():
+    module = lowering.load("bayes-softmax")
+    rng = np.random.default_rng(0)
+    log_w, weights = rng.uniform(-9.0, 0.0, size=200), rng.dirichlet(np.ones(200), size=2)
+    start, low = -9.0 - module.POINTS * module.FINE, -5.0
+    lattice, size = np.zeros((2, int(-start / module.FINE) + module.POINTS)), 50
+    module.spread(log_w, weights, 1, start, lattice)
+    table = np.zeros((7, module.REFINE * (size - 1) + lattice.shape[1]))
+    ends = module.powers(low + start, table)
+    found = np.zeros((2, module.MOMENTS, size))
+    module.moments(lattice, table, *ends, module.MOMENTS, found)
+    x = np.exp(low + module.STEP * np.arange(size)[:, None] + log_w)
+    for j in range(module.MOMENTS):
+        exact = weights @ (x**j * np.exp(-x)).T
+        assert np.abs(found[:, j] - exact).max() < 1e-12 * 8**j
+
+
 @pytest.mark.parametrize("signal", [flipped(1e3), Gaussian((1e3,))], ids=["flipped", "gaussian"])
 def test_few_nodes_do_not_miss_the_tokens_of_a_strong_signal(signal):
     """Heads at a standard deviation of the law tell nearly all tokens apart, though fields span e^7000."""
