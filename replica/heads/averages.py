@@ -101,12 +101,17 @@ class SeparateAverages(Averages):
         np.clip(points, 2.0**-40, 1 - 2.0**-40, out=points)  # a scrambled coordinate may round to 0
         theta = signal.transform(points[:, : signal.uniforms])
         normal = ndtri(points[:, signal.uniforms :]).reshape(samples, length, -1)
-        self.theta = np.concatenate([theta * signs for signs in self._signs])
-        self.zeta = np.concatenate([normal[:, :, : signal.features] * signs for signs in self._signs])
-        self.xi = np.tile(normal[:, :, signal.features :], (len(self._signs), 1, 1))
+        signs, repeats = self._signs[:, None, None, :], (len(self._signs), 1, 1)
+        nodes = (
+            (signs * normal[:, :, : signal.features]).reshape(-1, length, signal.features),
+            np.tile(normal[:, :, signal.features :], repeats),
+            (signs * theta[:, None]).reshape(-1, 1, signal.features),
+        )
+        # the node last: (L, F, N), (L, J, N), (1, F, N)
+        self.zeta, self.xi, self.theta = (np.ascontiguousarray(np.moveaxis(one, 0, -1)) for one in nodes)
         # keys carry little noise while features are learned: images by xi would add less than those by signs
         self._images = 4 if len(self._signs) == 1 else 2
-        return len(self.theta)
+        return self.theta.shape[-1]
 
     def __call__(self, m: np.ndarray, c: np.ndarray, b: np.ndarray, *, noise: bool = False) -> Gradients:
         m, c, b = (np.ascontiguousarray(x, dtype=float) for x in (m, c, b))
@@ -119,7 +124,7 @@ class SeparateAverages(Averages):
             ), sums
 
         parts = self._map(one)
-        scale = 1.0 / (self._images * len(self.theta))
+        scale = 1.0 / (self._images * self.theta.shape[-1])
         return _gradients(sum(risk for risk, _ in parts) * scale, [sums for _, sums in parts], scale)
 
 

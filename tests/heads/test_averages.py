@@ -1,5 +1,7 @@
 """The generated averages against a brute-force sympy loss, finite differences and symmetry."""
 
+import itertools
+
 import numpy as np
 import pytest
 import sympy
@@ -33,23 +35,25 @@ def test_generated_gradient_is_that_of_the_written_out_loss(activation):
     rng = np.random.default_rng(0)
     for size in (1.0, 10.0):
         chi, b = size * rng.normal(size=(H, L)), rng.normal(size=H) * (activation != "softmax")
-        shares, errors, rho = np.empty((H, L)), np.empty(L), np.empty((H, L))
-        risk = module.gradient(chi, b, weight, shares, errors, rho)
-        values = np.array(exact(chi.ravel(), b), dtype=float)
-        assert risk / 2 == pytest.approx(values[0], abs=1e-13)
-        assert np.allclose(rho.ravel(), values[1 : 1 + H * L], atol=1e-12)
-        if activation != "softmax":
-            assert np.allclose(-rho.sum(axis=1), values[1 + H * L :], atol=1e-12)
+        shares, errors, rho, risk = np.empty((H, L, 2)), np.empty((L, 2)), np.empty((H, L, 2)), np.zeros(2)
+        module.gradient(np.stack([chi, -chi], axis=-1), b, weight, shares, errors, rho, risk)
+        for node, sign in enumerate((1, -1)):
+            values = np.array(exact(sign * chi.ravel(), b), dtype=float)
+            assert risk[node] / 2 == pytest.approx(values[0], abs=1e-13)
+            assert np.allclose(rho[:, :, node].ravel(), values[1 : 1 + H * L], atol=1e-12)
+            if activation != "softmax":
+                assert np.allclose(-rho[:, :, node].sum(axis=1), values[1 + H * L :], atol=1e-12)
 
 
 @pytest.mark.parametrize("activation", SEPARATE)
 def test_extreme_fields_stay_finite(activation):
     module = lowering.load(activation)
-    chi = np.array([[800.0, -800.0, 0.0], [-900.0, -900.0, -900.0]])
-    shares, errors, rho = np.empty((2, 3)), np.empty(3), np.empty((2, 3))
-    assert np.isfinite(module.gradient(chi, np.zeros(2), 0.5, shares, errors, rho))
+    chi = np.array([[800.0, -800.0, 0.0], [-900.0, -900.0, -900.0]])[:, :, None]
+    shares, errors, rho, risk = np.empty((2, 3, 1)), np.empty((3, 1)), np.empty((2, 3, 1)), np.zeros(1)
+    module.gradient(chi, np.zeros(2), 0.5, shares, errors, rho, risk)
+    assert np.isfinite(risk).all()
     assert np.isfinite(rho).all()
-    assert shares[0].tolist() == [1.0, 0.0, 0.0]
+    assert shares[0, :, 0].tolist() == [1.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -78,7 +82,8 @@ def test_noise_matrix_is_the_mean_of_outer_products():
     m, c, b = np.array([[1.0], [-0.5]]), np.array([[0.3], [0.7]]), np.array([0.2, 1.0])
     total, risk = np.zeros((2, 2)), 0.0
     exact = _numpy_rho(b)
-    for zeta, xi, theta in zip(averages.zeta, averages.xi, averages.theta, strict=True):
+    nodes = [np.moveaxis(x, -1, 0) for x in (averages.zeta, averages.xi, averages.theta[0])]
+    for zeta, xi, theta in zip(*nodes, strict=True):
         for s_zeta in (1, -1):
             for s_xi in (1, -1):
                 chi = s_zeta * m @ zeta.T + s_xi * c @ xi.T
@@ -89,6 +94,23 @@ def test_noise_matrix_is_the_mean_of_outer_products():
     found = averages(m, c, b, noise=True)
     assert found.risk == pytest.approx(risk / 128, rel=1e-12)
     assert np.allclose(found.noise, total / 128, rtol=1e-12)
+
+
+@pytest.mark.parametrize("activation", SEPARATE)
+def test_averages_do_not_depend_on_which_nodes_are_worked_on_together(activation):
+    nodes = build_averages(HeadsProblem(flipped(5.0, 2), activation, 2, 3), 64, 2, seed=0)
+    point = np.array([[1.0, 0.2], [-0.5, 2.0]]), np.array([[0.3, 0.1], [0.7, 0.0]]), np.array([0.2, 1.0])
+    found = []
+    for edges in ([0, 45], [0, 20, 21, 45]):
+        sums = [np.zeros((2, 2)), np.zeros((2, 2)), np.zeros(2), np.zeros((2, 2))]
+        risk = sum(
+            lowering.load(activation).accumulate(
+                nodes.zeta, nodes.xi, nodes.theta, first, last, *point, 1.0, True, 4, True, *sums
+            )
+            for first, last in itertools.pairwise(edges)
+        )
+        found.append(np.concatenate([[risk], *(part.ravel() for part in sums)]))
+    assert np.allclose(*found, rtol=1e-12, atol=1e-14)
 
 
 def _numpy_rho(b):

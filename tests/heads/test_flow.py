@@ -57,9 +57,9 @@ def _euler(nodes, m, q, b, rate):
     totals = [np.zeros_like(m), np.zeros_like(q), np.zeros_like(b)]
     for s_zeta in (1, -1):
         for s_xi in (1, -1):
-            stars = s_zeta * nodes.zeta.copy()
-            stars[:, 0] += s_zeta * nodes.theta
-            chi = np.einsum("hf,nlf->nhl", m, stars) + s_xi * np.einsum("hj,nlj->nhl", c, nodes.xi)
+            stars = s_zeta * nodes.zeta.transpose(2, 0, 1)
+            stars[:, 0] += s_zeta * nodes.theta[0].T
+            chi = np.einsum("hf,nlf->nhl", m, stars) + s_xi * np.einsum("hj,ljn->nhl", c, nodes.xi)
             u = np.exp(chi - b[:, None])
             share = u / (1 + u.sum(axis=2, keepdims=True))
             error = share.sum(axis=1) - np.eye(chi.shape[2])[0]
