@@ -78,6 +78,8 @@ class Averages:
     square: float
 
 
+# q - m^2 counts as this at least: at zero, where nothing depends on the key, fields have no law
+VANISHED = 1e-16
 # log2 of the random lines of one scramble (`jump_lines`), by effort
 LOG2_LINES = (7, 9)
 
@@ -98,8 +100,9 @@ class Channel(ABC):
         """E sigma_1 and E |sigma|^2 at the fields omega_k."""
 
     @abstractmethod
-    def stability(self, par: np.ndarray, effort: int = 0) -> StabilitySums:
-        """Sums for the replicon and the jumps; where these are sampled, more of them for a larger `effort`."""
+    def stability(self, par: np.ndarray, effort: int | None = 0) -> StabilitySums:
+        """Sums for the replicon and the jumps; where these are sampled, more of them for a larger `effort`, and left
+        out for None."""
 
     def with_activation(self, activation: Activation) -> Channel:
         """The same nodes for another `location` of the activation."""
@@ -151,7 +154,7 @@ class PairChannel(Channel):
         self._module.pair_observables(par, total)
         return float(total[0]), float(total[1])
 
-    def stability(self, par: np.ndarray, effort: int = 0) -> StabilitySums:
+    def stability(self, par: np.ndarray, effort: int | None = 0) -> StabilitySums:
         def block(begin: int, end: int) -> np.ndarray:
             total = np.zeros(len(pair_lowering.STABILITY_TERMS) + 2)
             self._module.pair_stability(par, self._nodes, self._weights, begin, end, total)

@@ -10,13 +10,15 @@ from ..lowering import prior as prior_lowering
 from ..models.problem import Problem
 from ..solvers.fixed_point import Chart
 from ..types import Overlaps
-from .channels import Averages, Channel, ChannelSums
+from .channels import VANISHED, Averages, Channel, ChannelSums
 
 MAX_GROWTH = 5.0
 # overlaps beyond this have diverged
 DIVERGED = 1e9
-# overlaps below this are resolved absolutely, to SMALL times the tolerance
+# m and q below this are resolved absolutely, to SMALL times the tolerance
 SMALL = 1e-3
+# of q - m^2, relative to q
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -91,14 +93,17 @@ class Equations:
 def overlap_chart() -> Chart:
     """Free coordinates (m, log(q - m^2), log V) of the domain q > m^2, V > 0, for keys and values.
 
-    Changes are measured against sqrt(q), q and V: heavy penalties make some overlaps tiny.
+    Changes are measured against sqrt(q), q and V: heavy penalties make some overlaps tiny. Those of V are relative: it
+    does not vanish at a solution.
     """
+
+    def log_spread(m: float, q: float) -> float:
+        spread = q - m**2
+        return np.log(max(spread, VANISHED) if spread >= -ROUNDING * abs(q) else np.nan)
 
     def to_free(x: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.array(
-                [x[0], np.log(x[1] - x[0] ** 2), np.log(x[2]), x[3], np.log(x[4] - x[3] ** 2), np.log(x[5])]
-            )
+            return np.array([x[0], log_spread(x[0], x[1]), np.log(x[2]), x[3], log_spread(x[3], x[4]), np.log(x[5])])
 
     def to_domain(z: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore"):
@@ -106,6 +111,7 @@ def overlap_chart() -> Chart:
         return np.array([z[0], spread_k + z[0] ** 2, V_k, z[3], spread_v + z[3] ** 2, V_v])
 
     def scale(x: np.ndarray) -> np.ndarray:
-        return SMALL + np.array([np.sqrt(x[1]), x[1], x[2], np.sqrt(x[4]), x[4], x[5]])
+        small = np.array([SMALL, SMALL, 0.0, SMALL, SMALL, 0.0])
+        return small + np.array([np.sqrt(x[1]), x[1], x[2], np.sqrt(x[4]), x[4], x[5]])
 
     return Chart(to_free, to_domain, scale)

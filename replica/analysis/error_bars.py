@@ -16,6 +16,22 @@ STUDENT = 2.365 / 2.0
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """Errors of the numbers of a state, and where other nodes would have put its point.
+
+    Attributes
+    ----------
+    errors : dict
+        By name; nan if it cannot be told yet.
+    moves : list of list of ndarray
+        By source of error and its variants, the change of the point in free coordinates.
+    """
+
+    errors: dict[str, float]
+    moves: list[list[np.ndarray]]
+
+
+@dataclass(frozen=True)
 class Response:
     """First-order response at a fixed point, in the free coordinates z of a chart.
 
@@ -43,18 +59,20 @@ def respond(evaluate: Callable[[np.ndarray], State], x: np.ndarray, chart: Chart
     return Response(np.array(columns).T, {name: np.array([entry[name] for entry in slopes]) for name in slopes[0]})
 
 
-def displaced(response: Response, state: State, other: State, chart: Chart) -> dict[str, float]:
-    """Change of each number if other nodes, which give `other` at the same point, had been used for `state`.
-
-    The point moves by (I - dG/dz)^{-1} of the change of G, and the number also changes at the point itself.
-    """
+def displacement(response: Response, state: State, other: State, chart: Chart) -> np.ndarray:
+    """Where the point would move, in free coordinates, with other nodes, which give `other` at the same point: by
+    (I - dG/dz)^{-1} of the change of G."""
     moved = chart.to_free(other.value) - chart.to_free(state.value)
     try:
-        shift = np.linalg.solve(np.eye(len(moved)) - response.slope, moved)
+        return np.linalg.solve(np.eye(len(moved)) - response.slope, moved)
     except np.linalg.LinAlgError:  # exactly at a spinodal the point answers with no bound: the error is unknown
-        shift = np.full_like(moved, np.nan)
+        return np.full_like(moved, np.nan)
+
+
+def displaced(response: Response, state: State, other: State, move: np.ndarray) -> dict[str, float]:
+    """Change of each number with other nodes: at the point itself, and with the point."""
     return {
-        name: float(other.numbers[name] - value + response.gradients[name] @ shift)
+        name: float(other.numbers[name] - value + response.gradients[name] @ move)
         for name, value in state.numbers.items()
     }
 
@@ -84,7 +102,7 @@ def estimate(
     chart: Chart,
     floor: float,
     before: dict[str, float] | None = None,
-) -> dict[str, float]:
+) -> Estimate:
     """Error of each number of the last state: from the variants of its nodes where the channel has them, else from the
     levels; nan if it cannot be told yet.
 
@@ -107,20 +125,24 @@ def estimate(
     if sources:
         # to first order the fewest nodes are enough for the response
         response = respond(equations_at(0).evaluate, last.x, chart)
+        others = [[equations.evaluate(last.x, averages) for averages in source] for source in sources]
+        moves = [[displacement(response, last, other, chart) for other in source] for source in others]
         spread = combined(
             [
-                [displaced(response, last, equations.evaluate(last.x, averages), chart) for averages in source]
-                for source in sources
+                [displaced(response, last, other, move) for other, move in zip(*pair, strict=True)]
+                for pair in zip(others, moves, strict=True)
             ]
         )
         if before is not None:
             spread = with_bias(spread, before, states)
     elif len(states) > 1:
         spread = _level_differences(states)
+        moves = [[chart.to_free(last.x) - chart.to_free(states[-2].x)]]
     else:
-        return dict.fromkeys(last.numbers, math.nan)
+        return Estimate(dict.fromkeys(last.numbers, math.nan), [])
     own = abs(last.sums.norm - 1.0) + floor
-    return {name: own * (1.0 + abs(value)) + spread[name] for name, value in last.numbers.items()}
+    errors = {name: own * (1.0 + abs(value)) + spread[name] for name, value in last.numbers.items()}
+    return Estimate(errors, moves)
 
 
 def with_bias(spread: dict[str, float], before: dict[str, float], states: Sequence[State]) -> dict[str, float]:

@@ -37,6 +37,7 @@ import numpy as np
 from ..models.activations.softmax import Softmax
 from ..models.problem import Problem
 from ..types import NAN, Conjugates, Overlaps
+from .channels import VANISHED
 from .error_bars import STUDENT
 from .manifold_nodes import sampled_hessian
 
@@ -81,7 +82,11 @@ def off_manifold(problem: Problem, overlaps: Overlaps, conjugates: Conjugates, *
     Returns
     -------
     Growth
+        Unknown where k or v vanishes: the fields then have no law in its direction.
     """
+    m_k, q_k, _, m_v, q_v, _ = overlaps
+    if min(q_k - m_k**2, q_v - m_v**2) <= 2.0 * VANISHED:
+        return UNKNOWN
     if problem.length.fixed == 2 and isinstance(problem.activation, Softmax):
         hessians = channel_hessians(nodes(problem, NODES, SHIFTS, seed), overlaps, problem.noise)
     else:

@@ -31,7 +31,7 @@ class RidgeChannel(Channel):
     def attention(self, par: np.ndarray) -> tuple[float, float]:
         return 1.0, 1.0
 
-    def stability(self, par: np.ndarray, effort: int = 0) -> StabilitySums:
+    def stability(self, par: np.ndarray, effort: int | None = 0) -> StabilitySums:
         response = 1.0 / (1.0 + par[PARAMETERS.index("V_v")])
         return StabilitySums(kk=0.0, kv=0.0, vv=response**2, cross=0.0, jump=0.0, jump_square=0.0)
 
@@ -76,7 +76,7 @@ class MixtureChannel(Channel):
         weights = [member.weight for member in self._members]
         return float(np.dot(weights, first)), float(np.dot(weights, square))
 
-    def stability(self, par: np.ndarray, effort: int = 0) -> StabilitySums:
+    def stability(self, par: np.ndarray, effort: int | None = 0) -> StabilitySums:
         return self._mean(lambda channel: channel.stability(par, effort))
 
     def variants(self, par: np.ndarray) -> list[list[Averages]]:

@@ -11,10 +11,11 @@ import numpy as np
 
 from ..kernels.prox import prox_work
 from ..lowering import tokens as tokens_lowering
+from ..lowering.prior import PARAMETERS
 from ..models.activations.base import Activation
 from ..models.problem import Problem
 from ..quadrature.blocks import BLOCK, map_blocks
-from .channels import LOG2_LINES, Averages, Channel, ChannelSums, StabilitySums
+from .channels import LOG2_LINES, VANISHED, Averages, Channel, ChannelSums, StabilitySums
 from .jump_lines import NO_LINES, UNSEEN, LineSums, line_sums, token_lines
 from .token_nodes import TokenNodes, token_nodes
 
@@ -70,7 +71,7 @@ class NodeChannel(Channel):
             ]
         ]
 
-    def stability(self, par: np.ndarray, effort: int = 0) -> StabilitySums:
+    def stability(self, par: np.ndarray, effort: int | None = 0) -> StabilitySums:
         return self._stability_sums(self._responses(par).mean(axis=0), self._jumps(par, effort))
 
     def stability_variants(self, par: np.ndarray, effort: int = 0) -> list[list[StabilitySums]]:
@@ -91,9 +92,13 @@ class NodeChannel(Channel):
         jump, square = found.sums.mean(axis=0)
         return StabilitySums(*map(float, squares), -float(jump), float(square), *found.unseen)
 
-    def _jumps(self, par: np.ndarray, effort: int) -> LineSums:
-        if self._module.AFFINE and self._directions > 1:
+    def _jumps(self, par: np.ndarray, effort: int | None) -> LineSums:
+        if effort is None or (self._module.AFFINE and self._directions > 1):
             # linear attention jumps only where its key has a single direction
+            return LineSums(np.zeros((SCRAMBLES, 2)), (0.0, 0.0))
+        m_k, q_k = par[: PARAMETERS.index("V_k")]
+        if q_k - m_k**2 <= 2.0 * VANISHED:
+            # alpha E |g_k|^2 = 0: no proximal point leaves its field, and the fields do not vary
             return LineSums(np.zeros((SCRAMBLES, 2)), (0.0, 0.0))
 
         def found() -> LineSums:

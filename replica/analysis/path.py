@@ -21,6 +21,8 @@ SHARE, TIGHTEST, LOOSEST = 1e-5, 1e-9, 1e-6
 # damped steps in the chart calm down
 RETRIES = ((0.0, 4), (0.7, 40))
 STARTS = ("informed", "uninformed")
+# residual up to which a point that is not converged is next to a solution; elsewhere the objective has no meaning
+NEAR = 1e-2
 
 
 def starting_point(problem: Problem, init: str) -> np.ndarray:
@@ -58,7 +60,7 @@ class Path:
         self.states: list[State] = []
         self.level = 0
         self.result: FixedPointResult | None = None
-        self._errors: dict[str, float] | None = None
+        self._estimate: error_bars.Estimate | None = None
         self._errors_before: dict[str, float] | None = None
         self.evaluations = 0
         self.chart = overlap_chart()
@@ -71,16 +73,16 @@ class Path:
 
     @property
     def objective(self) -> float:
-        """Objective on the last nodes; inf if it is not finite."""
+        """Objective on the last nodes; inf if it is not finite, or far from stationary."""
         value = self.states[-1].numbers["objective"]
-        return value if math.isfinite(value) else math.inf
+        return value if math.isfinite(value) and self.result.residual <= NEAR else math.inf
 
     def begin(self) -> None:
         """Solve on the coarsest nodes on which the iteration converges."""
         for level in self.levels.entries:
             self.level = level
             self.states.clear()
-            self._errors = None
+            self._estimate = None
             equations = self._equations(self.level)
             self._record(equations, self._enter(equations))
             if self.converged:
@@ -116,9 +118,12 @@ class Path:
         errors = dict(self.errors())
         overlaps, conjugates = Overlaps(*map(float, result.x)), Conjugates(*map(float, state.conjugates))
         caps = self.levels.stability_cap, self.levels.count - 1
-        verdict = stability.assess(self._equations, self.level, caps, state)
+        verdict = stability.assess(self._equations, self.level, caps, state, self.chart, self._estimate.moves)
         growth = manifold.off_manifold(problem, overlaps, conjugates, seed=seed) if self.converged else manifold.UNKNOWN
         errors |= {"replicon": verdict.replicon_error, "prox_jump": verdict.prox_jump_error, "off_m": growth.error}
+        if not self.converged:
+            # the errors are those of solutions: they do not hold what is left of the iteration
+            errors = dict.fromkeys(errors, math.nan)
         accuracy_met = errors["test_risk"] <= self.options.rtol * abs(numbers["test_risk"])
         notes = [verdict.message] if self.converged else [_FAILURES[result.status]]
         if self.converged and not accuracy_met:
@@ -132,7 +137,7 @@ class Path:
             conjugates=conjugates,
             test_risk=float(numbers["test_risk"]),
             train_loss=float(numbers["train_loss"]),
-            objective=float(numbers["objective"]),
+            objective=float(self.objective) if math.isfinite(self.objective) else math.nan,
             attention_relevant=float(numbers["attention_relevant"]),
             errors=errors,
             init=self.names,
@@ -152,8 +157,8 @@ class Path:
 
     def errors(self) -> dict[str, float]:
         """Error estimate of each number of the last state, computed once."""
-        if self._errors is None:
-            self._errors = error_bars.estimate(
+        if self._estimate is None:
+            self._estimate = error_bars.estimate(
                 self.states,
                 self._equations,
                 self.level,
@@ -161,7 +166,7 @@ class Path:
                 self.options.tolerance,
                 self._errors_before,
             )
-        return self._errors
+        return self._estimate.errors
 
     def _excess(self) -> float:
         """Error of test_risk over the one asked for; nan if it cannot be told yet."""
@@ -199,7 +204,8 @@ class Path:
         return self._iterate(equations, last.x, self.options.tolerance)
 
     def _record(self, equations: Equations, result: FixedPointResult) -> None:
-        self.result, self._errors, self._errors_before = result, None, self._errors
+        self._errors_before = None if self._estimate is None else self._estimate.errors
+        self.result, self._estimate = result, None
         self.states.append(equations.evaluate(result.x))
         self.evaluations += equations.evaluations
 

@@ -62,6 +62,28 @@ def test_two_error_bars_hold_the_truth():
     assert 0.5 < np.sqrt(np.mean(deviations**2)) < 1.3
 
 
+@pytest.mark.slow
+def test_two_error_bars_hold_the_replicon():
+    """It moves with the point: for linear attention far more than its averages scatter at a given one."""
+    deviations = []
+    for data, activation, length, reg in (
+        (SpikedSLR(2.0), Linear(), 1, 0.5),
+        (SpikedSLR(2.0), Linear(), 20, 2.0),
+        (MaxSLR(), LinearCentred(), 3, 0.5),
+        (SpikedSLR(2.0), Softmax(), 3, 0.5),
+    ):
+        problem = Problem(data, activation, 4.0, length, 0.3, reg, reg)
+        path = solved(problem, FEW, 0, starting_point(problem, "informed"))
+        truth = solved(problem, MANY, 99, path.result.x)
+        exact = truth.solution(99)
+        for seed in SEEDS:
+            found = solved(problem, FEW, seed, truth.result.x).solution(seed)
+            error = np.hypot(found.errors["replicon"], exact.errors["replicon"])
+            deviations.append((found.replicon - exact.replicon) / error)
+    assert np.mean(np.abs(deviations) < 2.0) > 0.8
+    assert 0.4 < np.sqrt(np.mean(np.square(deviations))) < 1.5
+
+
 @pytest.mark.nojit
 def test_the_next_level_is_the_first_that_should_do():
     levels = Ladder(8, 1e-3, 0, lambda level: None, fall=0.5)
