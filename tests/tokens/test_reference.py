@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from replica import Erf, Linear, MaxSLR, Problem, Softmax, Softplus, SpikedSLR
+from replica.analysis.erm import fixed_points
 from replica.types import Status
+from tests.erm.test_ridge import closed_form
 
 # the linear rows: bisection of the scalar equation of theory.md section 4, conjugates by its formulas without the
 # envelope theorem, 2^15 points, four scrambles
@@ -43,3 +46,31 @@ def test_numbers_at_three_tokens(solved, row):
     # at a fixed point of the discretised energy the objective is the loss and the penalty
     penalty = 0.3 * (solution.overlaps.q_k + solution.overlaps.q_v) / (2 * problem.alpha)
     assert solution.objective == pytest.approx(solution.train_loss + penalty, abs=1e-7)
+
+
+@pytest.mark.parametrize("offset", [8.0, 30.0])
+def test_saturated_erf_attention_sums_the_tokens(solved, offset):
+    """sigma_l = 2: ridge regression with 4 v on the mean token of variance 1/2, and noise of variance 1/2 from it."""
+    (found,) = solved(Problem(MaxSLR(), Erf(offset), alpha=4.0))
+    exact = closed_form(4.0, 2 / 16, 1.0)
+    assert found.converged
+    assert found.rs_stable
+    assert abs(found.test_risk - exact["test_risk"] / 2) < 3.0 * found.errors["test_risk"]
+
+
+def test_a_start_that_finds_no_solution_does_not_speak_against_another(solved):
+    """Linear attention on one token, from where a few nodes lead astray: one solution, and its verdict."""
+    one = Problem(SpikedSLR(2.0), Linear(), 4.0, 1, 0.3, 0.5, 0.5)
+    for seed in range(3):
+        (found,) = solved(one, seed=seed)
+        assert found.converged
+        assert found.rs_stable
+        assert found.init == ("informed", "uninformed")
+
+
+def test_what_did_not_converge_has_no_error_bars():
+    for found in fixed_points(Problem(SpikedSLR(2.0), Softmax(), 4.0, 3), max_evaluations=6):
+        assert not found.converged
+        assert all(np.isnan(error) for error in found.errors.values())
+        assert np.isnan(found.objective)
+        assert not found.accuracy_met

@@ -19,6 +19,7 @@ from replica.errors import InvalidProblem, UnsupportedExpression
 from replica.lowering import pair as pair_lowering
 from replica.lowering import tokens as lowering
 from replica.models.data.base import PairLaw
+from tests.erm.test_ridge import closed_form
 
 from .problems import POINT
 
@@ -262,3 +263,34 @@ def test_kinks_and_straight_pieces_are_found():
     assert "KINKED, KINKS = False" in square
     assert "RISING = False" in square
     assert "RISING = True" in lowering.source(Problem(Spike(1.0), Temperature(2.0), length=3))
+
+
+@dataclass(frozen=True)
+class Constant(Activation):
+    """Attention that does not see the scores."""
+
+    combination: str = "normalised"
+    name = "constant"
+
+    def phi(self, chi):
+        return sympy.Integer(1)
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_attention_that_sees_no_scores_is_ridge_regression_on_the_mean_token(solved, length):
+    """y = v*.mean(X) + noise of variance 1 - 1/L + Delta^2, and the mean has covariance 1/L."""
+    (found,) = solved(Problem(SpikedSLR(2.0), Constant(), 4.0, length, 0.3, 1.0, 0.5))
+    exact = closed_form(4.0, 0.5 * length, np.sqrt(length - 1 + 0.09 * length))
+    exact |= {name: exact[name] / length for name in ("test_risk", "train_loss", "objective")}
+    exact["V_v"] *= length
+    row = found.to_row()
+    assert found.converged
+    assert found.accuracy_met
+    assert found.rs_stable
+    for name, value in exact.items():
+        assert abs(row[name] - value) < 3.0 * found.errors[name], name
+    # the key is not used
+    assert found.overlaps[:2] == pytest.approx((0.0, 0.0), abs=1e-15)
+    assert found.overlaps.V_k == pytest.approx(1.0)
+    assert found.prox_jump == 0.0
+    assert np.isnan(found.off_m)
