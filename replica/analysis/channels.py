@@ -79,7 +79,7 @@ class Averages:
 
 
 # q - m^2 counts as this at least: at zero, where nothing depends on the key, fields have no law
-VANISHED = 1e-16
+VANISHED = 1e-12
 # log2 of the random lines of one scramble (`jump_lines`), by effort
 LOG2_LINES = (7, 9)
 

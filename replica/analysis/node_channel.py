@@ -17,6 +17,7 @@ from ..models.problem import Problem
 from ..quadrature.blocks import BLOCK, map_blocks
 from .channels import LOG2_LINES, VANISHED, Averages, Channel, ChannelSums, StabilitySums
 from .jump_lines import NO_LINES, UNSEEN, LineSums, line_sums, token_lines
+from .label import label_moments, relative_to_label
 from .token_nodes import TokenNodes, token_nodes
 
 SCRAMBLES = 8
@@ -35,6 +36,9 @@ class NodeChannel(Channel):
             token_nodes(problem, length, log2_count, (seed, length, scramble), affine=self._module.AFFINE)
             for scramble in range(SCRAMBLES)
         ]
+        self._moments = np.array([label_moments(part.scalars) for part in self._parts])
+        # of x_t: the value field of the hidden token, or its distance from the mean of all
+        self._variance = 1.0 - 1.0 / length if self._module.FIXED_SUM else 1.0
         self.nodes = SCRAMBLES * self._count
         self.description = f"{SCRAMBLES} scrambles of {self._count} Sobol points"
         self._last: dict[str, tuple[bytes, Any]] = {}
@@ -56,7 +60,7 @@ class NodeChannel(Channel):
 
     def sums(self, par: np.ndarray) -> ChannelSums:
         scrambles, unproved, failed = self._scrambles(par)
-        return self._channel_sums(scrambles.mean(axis=0), unproved, failed)
+        return self._channel_sums(par, scrambles.mean(axis=0), self._moments.mean(axis=0), unproved, failed)
 
     def attention(self, par: np.ndarray) -> tuple[float, float]:
         first, square = self._attention(par).mean(axis=0)
@@ -66,8 +70,8 @@ class NodeChannel(Channel):
         scrambles, unproved, failed = self._scrambles(par)
         return [
             [
-                Averages(self._channel_sums(part, unproved, failed), *map(float, seen))
-                for part, seen in zip(scrambles, self._attention(par), strict=True)
+                Averages(self._channel_sums(par, part, moments, unproved, failed), *map(float, seen))
+                for part, moments, seen in zip(scrambles, self._moments, self._attention(par), strict=True)
             ]
         ]
 
@@ -83,7 +87,11 @@ class NodeChannel(Channel):
             ]
         ]
 
-    def _channel_sums(self, total: np.ndarray, unproved: int, failed: int) -> ChannelSums:
+    def _channel_sums(
+        self, par: np.ndarray, averages: np.ndarray, moments: np.ndarray, unproved: int, failed: int
+    ) -> ChannelSums:
+        label = self._module.token_label(np.array([*par, *self._extra]))
+        total = relative_to_label(averages, label, moments, self._variance)
         # a proximal point that is not stationary counts against the norm, hence in every error
         return ChannelSums(total[0], total[1:7], total[7], 1.0 + failed / self.nodes, bool(unproved == 0))
 

@@ -53,6 +53,12 @@ class TokenChannel:
     label: sympy.Expr
     terms: dict[str, sympy.Expr]
 
+    def label_coefficients(self) -> dict[str, sympy.Expr]:
+        """The label is c_t x_t + c_R x_R: both coefficients and their derivatives in m_v and q_v."""
+        found = {f"c_{name}": self.label.coeff(node) for name, node in (("t", x_t), ("R", x_R))}
+        moved = {f"{name}_{by}": value.diff(by) for by in (m_v, q_v) for name, value in found.items()}
+        return {**found, **moved}
+
 
 def build(problem: Problem) -> TokenChannel:
     """Derive the channel of `problem`."""

@@ -86,6 +86,8 @@ def source(problem: Problem) -> str:
     terms_body = [*unpack, "n_tokens = sigma.size", *sums, *assignments(terms, "t")]
     terms_body += [f"total[{index}] += {name}" for index, name in enumerate(terms)]
 
+    label_body = [*unpack, *assignments(channel.label_coefficients(), "t")]
+
     nodes = [*arrays, "x_t", "x_R"]
     parts = [
         f'"""Generated from sympy: {activation.name}, any number of tokens."""\n',
@@ -98,6 +100,7 @@ def source(problem: Problem) -> str:
         *(path.read_text(encoding="utf-8") for path in prox_files(activation.combination, affine)),
         function("token_fields", ["par", *nodes, "omega_k", "omega_v"], fields_body, ["y"]),
         function("token_terms", ["par", *nodes, "weight", "sigma", "g_k", "r", "total"], terms_body, []),
+        function("token_label", ["par"], label_body, list(channel.label_coefficients())),
         cache.kernel_text("tokens_affine" if affine else "tokens_direct", "tokens"),
     ]
     return "\n".join(parts)

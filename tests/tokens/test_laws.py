@@ -60,7 +60,8 @@ def test_error_of_a_law_combines_independent_sources():
     assert sorted(map(len, sources)) == [1, 8]
     scrambles = max(sources, key=len)
     mean = np.mean([variant.sums.envelope for variant in scrambles])
-    assert mean == pytest.approx(channel.sums(parameters()).envelope, rel=1e-12)
+    # ratios of averages: equal up to the square of their scatter
+    assert mean == pytest.approx(channel.sums(parameters()).envelope, rel=1e-5)
 
 
 def test_a_law_next_to_a_fixed_length(solved):
