@@ -21,6 +21,7 @@ from .problem import LARGEST_NORM, LARGEST_RATE, HeadsProblem
 
 _SMALL = 1e-4  # overlaps at which the linear part of an odd velocity is all of it
 _LARGE = 30.0  # overlaps that no feature reaches
+_COARSER = 4  # times fewer nodes in the attempt that the first one is compared with
 METHODS = ("LSODA", "BDF", "Radau", "RK45")
 
 
@@ -40,7 +41,7 @@ class State:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Means over independent node sets at the times `tau`, with twice their standard errors.
+    """Means over independent node sets at the times `tau`, with twice their standard errors and the bias they share.
 
     risk (T,), m (T, H, F), q (T, H, H), b (T, H); `accuracy_met` tells whether every risk_err is within the relative
     error that was asked for; `samples` is the number of nodes of each set.
@@ -152,7 +153,8 @@ def integrate(
     samples, max_samples : int
         Nodes of the first and of the last attempt, powers of two.
     count : int
-        Independent node sets; each is integrated by itself and their spread is the error.
+        Independent node sets; each is integrated by itself. The error is their spread and, in quadrature, the change of
+        their mean from fewer nodes, as far as a bias of order 1/N would cause it.
     method : str
         A method of scipy's solve_ivp.
     linear : sequence of int
@@ -173,9 +175,10 @@ def integrate(
         If the integrator gives up.
     """
     _check(problem, start, tau, rate, rtol, samples, max_samples, count, method)
-    evaluations = 0
+    evaluations, before = 0, None
+    level = samples // _COARSER
     while True:
-        sets = replicates(problem, samples, problem.heads, seed, count, threads, mirrored=True)
+        sets = replicates(problem, level, problem.heads, seed, count, threads, mirrored=True)
         runs = []
         for index, averages in enumerate(sets):
             report = None if progress is None else (lambda share, i=index: progress((i + share) / count))
@@ -185,14 +188,23 @@ def integrate(
             *(mean_and_error(np.stack(values)) for values in zip(*(run[:-1] for run in runs), strict=True)),
             strict=True,
         )
-        errors = (errors[0] + sets[0].floor, *errors[1:])
+        if before is None:
+            before, level = (level, means), samples
+            continue
+        # what all sets share falls as 1/N, since each set follows the path that lowers its own risk: no spread shows it
+        ratio = level / before[0]
+        errors = [
+            np.hypot(error, (mean - coarse) / (ratio - 1))
+            for error, mean, coarse in zip(errors, means, before[1], strict=True)
+        ]
+        errors[0] += sets[0].floor
         excess = float(np.max(errors[0] / (rtol * means[0])))
         met = excess <= 1
-        if met or samples >= max_samples:
-            return Trajectory(problem, rate, tau, *means, *errors, samples, evaluations, met)
+        if met or level >= max_samples:
+            return Trajectory(problem, rate, tau, *means, *errors, level, evaluations, met)
         # scrambled Sobol errors fall about as 1/N here: go to the level that should do, without those in between
-        levels = np.clip(np.rint(np.log2(excess)), 1, np.log2(max_samples // samples))
-        samples *= 2 ** int(levels)
+        levels = np.clip(np.rint(np.log2(excess)), 1, np.log2(max_samples // level))
+        before, level = (level, means), level * 2 ** int(levels)
 
 
 def _one(averages, start, tau, rate, rtol, method, linear, report):

@@ -82,6 +82,18 @@ def test_errors_cover_a_far_better_average():
     assert np.mean(hits) > 0.85
 
 
+def test_errors_cover_the_bias_that_all_node_sets_share():
+    """Alone, the spread of these sets is exceeded almost twice."""
+    problem = HeadsProblem(flipped(6.0, 2), "bayes-softmax", 4, 8)
+    start, tau = random_start(problem, 1e4, 0.1, seed=0), np.linspace(0.0, 60.0, 13)
+    best = integrate(problem, start, tau, samples=4096, max_samples=4096, count=2, seed=77)
+    deviations = []
+    for seed in range(3):
+        rough = integrate(problem, start, tau, samples=256, max_samples=256, seed=seed)
+        deviations.append((rough.risk - best.risk) / rough.risk_err)
+    assert np.abs(np.mean(deviations, axis=0)).max() < 1
+
+
 def test_nodes_double_until_the_error_is_small_enough():
     problem = _problem()
     fine = integrate(problem, START, TAU, rtol=5e-3, samples=16)
