@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..lowering import heads as lowering
-from .nodes import token_nodes
+from .nodes import is_grid, token_nodes
 from .problem import HeadsProblem
 
 _BLOCKS = 16
@@ -70,6 +70,7 @@ class Averages(ABC):
         self._blocks = list(itertools.pairwise(edges))
 
     floor = 0.0  # error of the risk that all node sets share
+    draws = 0  # random nodes, which may all miss what is rarer than one in so many; 0: the nodes are a grid
 
     @abstractmethod
     def _make_nodes(self, seed: int) -> int:
@@ -111,6 +112,7 @@ class SeparateAverages(Averages):
         self.zeta, self.xi, self.theta = (np.ascontiguousarray(np.moveaxis(one, 0, -1)) for one in nodes)
         # keys carry little noise while features are learned: images by xi would add less than those by signs
         self._images = 4 if len(self._signs) == 1 else 2
+        self.draws = self._images * self.theta.shape[-1]
         return self.theta.shape[-1]
 
     def __call__(self, m: np.ndarray, c: np.ndarray, b: np.ndarray, *, noise: bool = False) -> Gradients:
@@ -143,6 +145,7 @@ class JointAverages(Averages):
         self.xi = np.tile(xi, (len(self._signs), 1))
         self._images = np.array(list(itertools.product((1.0, -1.0) if signal.symmetric else (1.0,), (1.0, -1.0))))
         self.weights = np.tile(weights, len(self._signs)) / (len(self._images) * len(self._signs))
+        self.draws = 0 if is_grid(signal) else len(self._images) * len(self.x)
         return len(self.x)
 
     def __call__(self, m: np.ndarray, c: np.ndarray, b: np.ndarray, *, noise: bool = False) -> Gradients:

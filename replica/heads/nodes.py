@@ -16,6 +16,11 @@ _COARSEST = 2.0  # step: beyond, a grid can miss the law of a noise token, where
 _REACH = 7.5  # standard deviations; exp(-7.5^2/2) < 1e-12
 
 
+def is_grid(signal: Signal) -> bool:
+    """Whether the overlaps are on a grid, which no rare token escapes."""
+    return signal.features <= _GRID
+
+
 def token_nodes(signal: Signal, samples: int, rank: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """About `samples` nodes x (N, F), xi (N, J), and weights (2, N): informative token, other token; each sums to 1.
 
@@ -25,7 +30,7 @@ def token_nodes(signal: Signal, samples: int, rank: int, seed: int) -> tuple[np.
     is a scrambled Sobol sequence, half of it drawn from each law. xi is a scrambled Sobol sequence.
     """
     rng = np.random.default_rng(seed)
-    if signal.features <= _GRID:
+    if is_grid(signal):
         x = _grid(signal, max(samples // 2, 2), rng)
         weights = _normalised(_log_densities(signal, x))
         # what the grid does for x, numbers must do for xi: nodes are repeated in proportion to their weight

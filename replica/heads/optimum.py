@@ -19,6 +19,7 @@ _STATIONARY = 1e-4  # largest derivative of R/2 where a search may end, in units
 _SMALLEST = 1e-3  # risk below which searches stop for lack of digits
 _OFF = 60.0  # thresholds above those of other heads at which a head of softmax-1 is as good as absent
 _CHOOSING = 2  # independent node sets that choose between candidates
+_RARE = 3.0  # expected number of an event that is not seen with probability 5 %
 _FRESH = 8  # independent node sets that measure the risk of what was found
 
 
@@ -171,11 +172,15 @@ def fresh_risk(
     seed: list[int],
     count: int = _FRESH,
 ) -> tuple[float, float]:
-    """Risk of a state on `count` node sets of their own, and two standard errors."""
+    """Risk of a state on `count` node sets of their own, and two standard errors.
+
+    Where nodes are random the error is at least 3 over their number: events that are rarer may all have been missed.
+    """
     stream = int(np.random.SeedSequence(seed).generate_state(1)[0])
     sets = replicates(problem, samples, c.shape[1], stream, count)
     risk, error = mean_and_error(np.array([nodes(m, c, b).risk for nodes in sets]))
-    return float(risk), float(error) + sets[0].floor
+    draws = sum(nodes.draws for nodes in sets)
+    return float(risk), max(float(error) + sets[0].floor, _RARE / draws if draws else 0.0)
 
 
 def choosing_risk(problem: HeadsProblem, m: np.ndarray, b: np.ndarray, c: np.ndarray, samples: int, seed: int) -> float:

@@ -68,6 +68,15 @@ class Signal(ABC):
     def log_ratio(self, x: np.ndarray) -> np.ndarray:
         """Log Lambda(x), Lambda(x) = E_theta exp(theta.x - |theta|^2/2), for x of shape (..., features)."""
 
+    @property
+    @abstractmethod
+    def distance(self) -> float:
+        """How far the informative token's law lies from N(0, I), about, in standard deviations of the laws between."""
+
+    @abstractmethod
+    def partway(self, share: float) -> Signal:
+        """The law of theta with which an informative token is that share of the way from N(0, I) to its own law."""
+
     @abstractmethod
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean (F,) and covariance (F, F) of theta."""
@@ -132,6 +141,14 @@ class Discrete(Signal):
         top = exponents.max(axis=-1, keepdims=True)
         return top[..., 0] + np.log(np.exp(exponents - top).sum(axis=-1))
 
+    @property
+    def distance(self) -> float:
+        return max(math.hypot(*point) for point in self.points)
+
+    def partway(self, share: float) -> Discrete:
+        points = tuple(tuple(share * value for value in point) for point in self.points)
+        return Discrete(self.weights, points, self.label)
+
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np
 
@@ -193,6 +210,14 @@ class Gaussian(Signal):
         nu, mean = np.array(self.nu), np.array(self.mean)
         exponents = (nu * x**2 + 2 * mean * x - mean**2) / (2 * (1 + nu)) - np.log1p(nu) / 2
         return exponents.sum(axis=-1)
+
+    @property
+    def distance(self) -> float:
+        return math.hypot(*self.mean, *(math.log1p(value) / math.sqrt(2) for value in self.nu))
+
+    def partway(self, share: float) -> Gaussian:
+        nu = tuple(math.expm1(share * math.log1p(value)) for value in self.nu)
+        return Gaussian(nu, tuple(share * value for value in self.mean))
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np

@@ -233,7 +233,7 @@ def escape_rows(problem: HeadsProblem, found: Escape, dimension: float, norm: fl
 OPTIMUM = (
     *PROBLEM,
     Column("risk", "number", "least risk found, on nodes that the search has not seen"),
-    Column("risk_err", "number", "two standard errors of risk"),
+    Column("risk_err", "number", "two standard errors of risk; at least 3 over the number of random nodes"),
     Column("slack", "number", "risk minus its value on the nodes of the search: how far below the infimum may be"),
     Column("spread", "number", "difference between the two best starts"),
     Column("bayes_risk", "number", "1 - E p_eps"),
@@ -252,7 +252,7 @@ PRUNING = (
     Column("heads_left", "integer", "heads left"),
     Column("retrained", "flag", "whether the heads that are left were trained again after each removal"),
     Column("risk", "number", "risk on fresh nodes"),
-    Column("risk_err", "number", "two standard errors of risk"),
+    Column("risk_err", "number", "two standard errors of risk; at least 3 over the number of random nodes"),
     Column("bayes_risk", "number", "1 - E p_eps"),
     Column("bayes_risk_err", "number", "two standard errors of bayes_risk"),
     Column("nodes", "integer", "nodes of the searches"),
