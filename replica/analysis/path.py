@@ -19,7 +19,7 @@ from .erm_map import Equations, State, overlap_chart
 SHARE, TIGHTEST, LOOSEST = 1e-5, 1e-9, 1e-6
 # (damping, plain steps before mixing) tried in turn: the map may overshoot by decades, back and forth, which only
 # damped steps in the chart calm down
-RETRIES = ((0.0, 4), (0.7, 40))
+RETRIES = ((0.0, 4), (0.9, 40))
 STARTS = ("informed", "uninformed")
 # residual up to which a point that is not converged is next to a solution; elsewhere the objective has no meaning
 NEAR = 1e-2
