@@ -166,13 +166,15 @@ def rates(
 
     from replica.heads.escape import escape, unspecialised
     from replica.heads.flow import State
+    from replica.heads.problem import LARGEST_NORM
     from replica.heads.table import escape_rows
+    from replica.models.checks import number
 
     from .heads_table import rates_table
 
     format_ = check_output(output, format_)
-    if norm < 0:
-        raise InvalidProblem(f"norm = {norm:g} is negative; allowed: norm >= 0")
+    number("norm", norm, minimum=0.0, strict=False, maximum=LARGEST_NORM)
+    number("dimension", dimension, minimum=1.0, strict=True)
     fixed = unspecialised(problem, samples, seed)
     rows = []
     for size in dict.fromkeys((0.0, norm)):

@@ -80,7 +80,7 @@ def run() -> None:
         click.echo("interrupted", err=True)
         sys.exit(130)
     except MemoryError:
-        _fail("not enough memory for this problem; fewer tokens take less")
+        _fail("not enough memory; fewer points, samples or nodes take less, or a smaller problem")
     except OSError as error:
         if error.errno not in _NOT_WRITTEN:
             raise

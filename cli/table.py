@@ -57,7 +57,11 @@ def with_error(value: float | None, error: float | None) -> str:
     if error is None or not (math.isfinite(error) and math.isfinite(value)):
         return f"{value:.6g}"
     # show digits down to the first that the error touches
-    digits = 6 if error <= 0 else min(max(int(-math.floor(math.log10(error))) + 1, 2), 12)
+    digits = 6 if error <= 0 else max(int(-math.floor(math.log10(error))) + 1, 2)
+    if digits > 12 and abs(value) < 1e-3:  # tiny, and known well
+        figures = math.floor(math.log10(abs(value) or error)) + digits
+        return f"{value:.{min(max(figures, 1), 12)}e} +- {error:.1e}"
+    digits = min(digits, 12)
     return f"{value:.{digits}f} +- {error:.1e}"
 
 

@@ -11,11 +11,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..errors import InvalidProblem
 from ..lowering import heads as lowering
 from .nodes import is_grid, token_nodes
 from .problem import HeadsProblem
 
 _BLOCKS = 16
+_LARGEST = 2**28  # numbers in the nodes of a set: two gigabytes, and a few times that on the way
 _LEAST = 16  # nodes that are no images of each other
 T = TypeVar("T")
 
@@ -184,6 +186,23 @@ class JointAverages(Averages):
             return sums
 
         return _gradients(risk, self._map(one), 1.0)
+
+
+def check_nodes(name: str, value: int, problem: HeadsProblem, rank: int, least: int = 16) -> None:
+    """Refuse a number of Sobol nodes that is not a power of two, or too small, or more than memory holds.
+
+    Raises
+    ------
+    InvalidProblem
+    """
+    if value < least or value & (value - 1):
+        raise InvalidProblem(f"{name} = {value} is not possible; allowed: a power of two >= {least}")
+    one = problem.length * (problem.signal.features + rank)
+    if problem.activation == "bayes-softmax":
+        one = problem.signal.features + rank + 2 * problem.heads
+    if value * one > _LARGEST:
+        most = 2 ** max(int(np.log2(_LARGEST / one)), 0)
+        raise InvalidProblem(f"{name} = {value} does not fit in memory; allowed: {name} <= {most} here")
 
 
 def build_averages(

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import IntegrationError, InvalidProblem
 from ..models.checks import number
-from .averages import Averages, build_averages, replicates
+from .averages import Averages, build_averages, check_nodes, replicates
 from .flow import State, square_root
 from .problem import HeadsProblem
 
@@ -49,8 +49,12 @@ def unspecialised(problem: HeadsProblem, samples: int = 4096, seed: int = 0) -> 
     ------
     IntegrationError
         If the search ends elsewhere than at a fixed point.
+    InvalidProblem
+        If samples is not a power of two, or too large for memory.
     """
     from scipy.optimize import minimize
+
+    check_nodes("samples", samples, problem, problem.heads)
 
     heads, features = problem.heads, problem.signal.features
     averages = build_averages(problem, samples, 1, seed)
@@ -88,8 +92,9 @@ def escape(
     Raises
     ------
     InvalidProblem
-        If D <= 1 or the shapes of the state do not fit the problem.
+        If D <= 1, samples is not a power of two or too large for memory, or the state does not fit the problem.
     """
+    check_nodes("samples", samples, problem, problem.heads)
     number("dimension", dimension, minimum=1.0, strict=True)
     heads, features = problem.heads, problem.signal.features
     if state.m.shape != (heads, features) or state.b.shape != (heads,):

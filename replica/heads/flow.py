@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import IntegrationError, InvalidProblem
-from ..models.checks import number
-from .averages import Averages, mean_and_error, replicates
+from ..models.checks import check_solver, number
+from .averages import Averages, check_nodes, mean_and_error, replicates
 from .problem import LARGEST_NORM, LARGEST_RATE, HeadsProblem
 
+_MOST_POINTS = 10**6
 _SMALL = 1e-4  # overlaps at which the linear part of an odd velocity is all of it
 _LARGE = 30.0  # overlaps that no feature reaches
 _COARSER = 4  # times fewer nodes in the attempt that the first one is compared with
@@ -113,11 +114,12 @@ def time_grid(time: float, points: int, spacing: str) -> np.ndarray:
     Raises
     ------
     InvalidProblem
-        If `time` is not positive and finite or there are fewer than three points.
+        If `time` is not positive and finite or there are fewer than three points or more than a million.
     """
     number("time", time, minimum=0.0, strict=True)
-    if points < 3:
-        raise InvalidProblem(f"points = {points} is too few; allowed: points >= 3")
+    if not 3 <= points <= _MOST_POINTS:
+        reason = "few" if points < 3 else "many"
+        raise InvalidProblem(f"points = {points} is too {reason}; allowed: points from 3 to {_MOST_POINTS}")
     if spacing == "linear":
         return np.linspace(0.0, time, points)
     return np.concatenate([[0.0], np.geomspace(time * 1e-4, time, points - 1)])
@@ -257,22 +259,11 @@ def _risk(at: Callable[[float], float], knots: np.ndarray, tau: np.ndarray, rtol
     return np.array([at(t) for t in tau])
 
 
-def check_power(name: str, value: int, least: int) -> None:
-    """Refuse a number of Sobol nodes that is not a power of two, or too small.
-
-    Raises
-    ------
-    InvalidProblem
-    """
-    if value < least or value & (value - 1):
-        raise InvalidProblem(f"{name} = {value} is not possible; allowed: a power of two >= {least}")
-
-
 def _check(problem, start, tau, rate, rtol, samples, max_samples, count, method) -> None:
     number("rate", rate, minimum=0.0, strict=False, maximum=LARGEST_RATE)
-    number("rtol", rtol, minimum=0.0, strict=True)
-    check_power("samples", samples, 16)
-    check_power("max_samples", max_samples, samples)
+    check_solver(rtol)
+    check_nodes("samples", samples, problem, problem.heads)
+    check_nodes("max_samples", max_samples, problem, problem.heads, samples)
     if count < 2:
         raise InvalidProblem(f"count = {count} gives no error estimate; allowed: count >= 2")
     if method not in METHODS:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import InvalidProblem
-from .averages import Averages, build_averages, mean_and_error, replicates
-from .flow import State, check_power
+from .averages import Averages, build_averages, check_nodes, mean_and_error, replicates
+from .flow import State
 from .problem import HeadsProblem
 from .signals import Discrete
 
@@ -82,9 +82,9 @@ def optimum(
     Raises
     ------
     InvalidProblem
-        If samples is not a power of two or starts < 2.
+        If samples is not a power of two or too large for memory, or starts < 2.
     """
-    check_power("samples", samples, 16)
+    check_nodes("samples", samples, problem, _RANK)
     if starts < _KEPT:
         raise InvalidProblem(f"starts = {starts} cannot be compared; allowed: starts >= {_KEPT}")
     if smaller is None and problem.heads > 1:

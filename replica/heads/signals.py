@@ -266,7 +266,7 @@ def parse(text: str) -> Signal:
         variances, with_mean, mean = rest.partition(";mean=")
         read = tuple(_float(text, part) for part in variances.split(","))
         return Gaussian(read, tuple(_float(text, part) for part in mean.split(",")) if with_mean else ())
-    if kind == "discrete":
+    if kind == "discrete" and rest:
         return _read_table(Path(rest))
     raise InvalidProblem(f"signal = {text!r} is not understood; allowed: {_SPECIFICATIONS}")
 

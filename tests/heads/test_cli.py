@@ -99,6 +99,13 @@ def test_optimum_and_prune_write_their_columns(tmp_path):
         [*RUN, "--max-samples", "100"],
         [*RUN, "--output", "/nowhere/run.csv"],
         ["rates", "--signal", "flipped:nu=6", "--norm", "-1"],
+        *(["rates", "--signal", "flipped:nu=6", "--norm", norm] for norm in ("inf", "nan", "1e5")),
+        *(["rates", "--signal", "flipped:nu=6", "--samples", samples] for samples in ("0", "-4", "3", "1")),
+        *([name, "--signal", "flipped:nu=6", "--samples", str(2**30)] for name in ("rates", "optimum")),
+        [*RUN, "--max-samples", str(2**30)],
+        [*RUN, "--rtol", "2"],
+        [*RUN, "--points", str(2**31)],
+        ["run", "--signal", "discrete:"],
         ["simulate", "--signal", "flipped:nu=6", "--dimension", "3"],
         ["simulate", "--signal", "flipped:nu=6", "--dimension", "50", "--rate", "100", "--time", "10"],
         ["simulate", "--signal", "flipped:nu=6", "--time", "1e30"],
@@ -114,3 +121,11 @@ def test_bad_input_is_refused(arguments):
     result = CliRunner().invoke(heads, arguments)
     assert isinstance(result.exception, InvalidProblem), result.output
     assert "\n" not in str(result.exception)
+
+
+def test_tiny_risks_are_printed_with_their_figures():
+    from replica_cli.table import with_error
+
+    assert with_error(1.492e-110, 4.4e-114) == "1.49200e-110 +- 4.4e-114"
+    assert with_error(0.0, 1e-300) == "0.0e+00 +- 1.0e-300"
+    assert with_error(0.5, 1e-15) == "0.500000000000 +- 1.0e-15"

@@ -170,7 +170,7 @@ def test_random_start_has_the_overlaps_of_random_keys():
     [
         ({"rate": -1.0}, "rate = -1 is negative"),
         ({"rate": float("nan")}, "rate = nan"),
-        ({"rtol": 0.0}, "rtol = 0 is zero"),
+        ({"rtol": 0.0}, "rtol = 0 is out of range"),
         ({"samples": 100}, "power of two"),
         ({"count": 1}, "count = 1"),
         ({"method": "Euler"}, "method = 'Euler'"),
