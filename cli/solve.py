@@ -58,11 +58,9 @@ def solve(
     for row in selected:
         if row["status"] == "converged" and row["accuracy_met"] is False:
             label = row["activation"] or row["estimator"]
-            click.echo(
-                f"warning: {label}: test_risk is less accurate than asked: error {row['test_risk_err']:.1e}, "
-                f"relative {row['rtol']:g} asked",
-                err=True,
-            )
+            error = "unknown" if row["test_risk_err"] is None else f"{row['test_risk_err']:.1e}"
+            detail = f"error {error}, relative {row['rtol']:g} asked"
+            click.echo(f"warning: {label}: test_risk is less accurate than asked: {detail}", err=True)
     failed = [row for row in selected if row["status"] != "converged"]
     for row in failed:
         click.echo(f"warning: {row['activation'] or row['estimator']}: {row['status']}: {row['message']}", err=True)

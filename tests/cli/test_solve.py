@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import os
 
 import pytest
@@ -190,3 +191,20 @@ def test_help_and_version(run):
     for command in ("solve", "derive"):
         assert run(command, "-h")[0] == 0
     assert run("--version")[1].startswith("replica ")
+
+
+def test_an_unknown_error_is_said(run, monkeypatch):
+    """At a spinodal the point answers to its nodes without bound."""
+    from replica.analysis import error_bars
+
+    known = error_bars.estimate
+
+    def unknown(*arguments):
+        found = known(*arguments)
+        return error_bars.Estimate(dict.fromkeys(found.errors, math.nan), found.moves)
+
+    monkeypatch.setattr(error_bars, "estimate", unknown)
+    code, out, err = run("solve", "--model", "spiked-slr", "--alpha", "4", "--estimator", "erm", "--rtol", "1e-2")
+    assert code == 0
+    assert "ACCURACY NOT MET" in out
+    assert "error unknown, relative 0.01 asked" in err
