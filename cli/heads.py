@@ -105,7 +105,8 @@ def run(
 
         check_figure(plot)
     found = _integrated(problem, settings)
-    rows = trajectory_rows(found, bayes_risk(problem), settings["rtol"], settings["seed"])
+    start = {name: settings[name] for name in ("dimension", "norm", "threshold")}
+    rows = trajectory_rows(found, bayes_risk(problem), settings["rtol"], settings["seed"], start)
     emit(rows, output, format_, trajectory_table)
     if plot:
         from replica.plots import heads as pictures

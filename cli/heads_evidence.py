@@ -66,7 +66,8 @@ def simulate(
         runs = train(
             problem, dimension, rate, tau, numbers, norm=norm, threshold=threshold, test=test, progress=progress
         )
-    rows = simulation_rows(runs, numbers, test, bayes_risk(problem))
+    start = {"dimension": dimension, "norm": norm, "threshold": threshold}
+    rows = simulation_rows(runs, numbers, test, bayes_risk(problem), start)
     names = [column.name for column in simulation_columns(problem.heads, problem.signal.features)]
     emit(rows, output, format_, listing([name for name in names if name[:2] not in ("q_", "b_")][:10]))
 

@@ -45,7 +45,9 @@ def trajectory_table(rows: Sequence[Row]) -> str:
     lines = [*columns(picked, ["tau", "risk"]), "", f"at tau = {last['tau']:g}:"]
     lines += [f"  {name:<12} {with_error(last[name], last[f'{name}_err'])}" for name in ("risk", "bayes_risk")]
     lines += [f"  {name:<12} {with_error(last[name], last[f'{name}_err'])}" for name in overlaps]
-    lines += ["", "  " + _problem(last), f"  rate = {last['rate']:g}  seed = {last['seed']}  nodes = {last['nodes']}"]
+    lines += ["", "  " + _problem(last)]
+    lines.append("  start: " + "  ".join(f"{name} = {last[name]:g}" for name in ("dimension", "norm", "threshold")))
+    lines.append(f"  rate = {last['rate']:g}  seed = {last['seed']}  nodes = {last['nodes']}")
     return "\n".join(lines) + "\n"
 
 

@@ -25,7 +25,13 @@ PROBLEM = (
     Column("weight", "text", "head weight w: mean (1/H) or sum (1)"),
     Column("thresholds", "text", "thresholds b_h: train, fixed, or none"),
 )
+START = (
+    Column("dimension", "number", "D of the start, m ~ norm/sqrt(D); of SGD that of the whole run"),
+    Column("norm", "number", "keys start as norm N(0, I_D)"),
+    Column("threshold", "number", "all b_h at the start"),
+)
 RUN = (
+    *START,
     Column("rate", "number", "learning rate gamma; 0 is gradient flow"),
     Column("accuracy_met", "flag", "every risk_err of the trajectory is within rtol"),
     Column("rtol", "number", "relative error asked of the risk"),
@@ -65,14 +71,17 @@ def problem_values(problem: HeadsProblem) -> dict[str, Any]:
     return {**values, "signal": problem.signal.label}
 
 
-def trajectory_rows(trajectory: Trajectory, bayes: tuple[float, float], rtol: float, seed: int) -> list[dict[str, Any]]:
-    """One row for each time."""
+def trajectory_rows(
+    trajectory: Trajectory, bayes: tuple[float, float], rtol: float, seed: int, start: dict[str, float]
+) -> list[dict[str, Any]]:
+    """One row for each time; `start` has the columns START."""
     t = trajectory
     names = overlap_names(t.problem.heads, t.problem.signal.features)
     common = {
         "bayes_risk": bayes[0],
         "bayes_risk_err": bayes[1],
         **problem_values(t.problem),
+        **start,
         "rate": float(t.rate),
         "accuracy_met": t.accuracy_met,
         "rtol": rtol,
@@ -188,7 +197,7 @@ def simulation_columns(heads: int, features: int) -> tuple[Column, ...]:
         Column("bayes_risk", "number", "1 - E p_eps in the limit D = inf"),
         Column("bayes_risk_err", "number", "two standard errors of bayes_risk"),
         *(Column(name, "number", "as in a trajectory, measured") for name in overlap_names(heads, features)),
-        Column("dimension", "integer", "D"),
+        *START,
         Column("rate", "number", "learning rate gamma"),
         Column("test", "integer", "fresh samples behind each risk"),
         *PROBLEM,
@@ -196,8 +205,10 @@ def simulation_columns(heads: int, features: int) -> tuple[Column, ...]:
     )
 
 
-def simulation_rows(runs: Runs, seeds: Iterable[int], test: int, bayes: tuple[float, float]) -> list[dict[str, Any]]:
-    """One row for each run and time."""
+def simulation_rows(
+    runs: Runs, seeds: Iterable[int], test: int, bayes: tuple[float, float], start: dict[str, float]
+) -> list[dict[str, Any]]:
+    """One row for each run and time; `start` has the columns START."""
     names = overlap_names(runs.problem.heads, runs.problem.signal.features)
     rows = []
     for s, seed in enumerate(seeds):
@@ -205,7 +216,7 @@ def simulation_rows(runs: Runs, seeds: Iterable[int], test: int, bayes: tuple[fl
             row = {"run_seed": seed, "tau": float(tau), "risk": float(runs.risk[s, t])}
             rows.append(row | dict(zip(names, flat(runs.m[s, t], runs.q[s, t], runs.b[s, t]), strict=True)))
     columns = simulation_columns(runs.problem.heads, runs.problem.signal.features)
-    common = {"dimension": runs.dimension, "rate": runs.rate, "test": test}
+    common = {**start, "rate": runs.rate, "test": test}
     return complete(rows, columns, runs.problem, **common, bayes_risk=bayes[0], bayes_risk_err=bayes[1])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _COLOURS = {"softmax": ORANGE, "softmax-1": BLUE, "bayes-softmax": GREEN}
 _FEATURES = (BLUE, ORANGE, GREEN, PINK)
 _PROBLEM = ("activation", "heads", "length", "signal", "weight", "thresholds")
+_START = ("dimension", "norm", "threshold")
 _TIMES = ("predicted", "equations", "equations_err", "simulated", "simulated_err")
 _SGD = {"linewidth": 0.6, "alpha": 0.7, "marker": ".", "markersize": 2.5}
 
@@ -67,12 +69,16 @@ def trajectory_figure(*tables: Any) -> Figure:
 
     frames = [pd.DataFrame(rows) for rows in tables]
     for frame in frames:
-        if not {"tau", "risk", "bayes_risk", "m_1_1"} <= set(frame) or frame["tau"][frame["tau"] > 0].nunique() < 2:
+        if (
+            not {"tau", "risk", "bayes_risk", "m_1_1", *_START} <= set(frame)
+            or frame["tau"][frame["tau"] > 0].nunique() < 2
+        ):
             raise InvalidProblem("the table is no trajectory with two positive times; make one with replica heads run")
     problems = pd.concat([frame[list(_PROBLEM)].astype(str) for frame in frames]).drop_duplicates()
     if len(problems) > 1:
         varying = [name for name in _PROBLEM if problems[name].nunique() > 1]
         raise InvalidProblem(f"trajectories of one problem are drawn together; these differ in {', '.join(varying)}")
+    _warn_of_starts(frames)
     # SGD first, so that the equations lie on top
     frames = sorted((frame[frame["tau"] > 0] for frame in frames), key=lambda frame: "run_seed" not in frame)
     names = [name for name in frames[-1] if not name.endswith("_err")]
@@ -103,12 +109,16 @@ def trajectory_figure(*tables: Any) -> Figure:
             panel.set(xlabel=r"time $\tau$")
             panel.tick_params(axis="x", which="minor", labelbottom=False)
         first = frames[-1].iloc[0]
-        figure.suptitle(
-            f"{first['activation']}, H = {first['heads']}, L = {first['length']}, {first['signal']}, "
-            + "; ".join(_title(frame) for frame in reversed(frames)),
-            fontsize=9,
-        )
+        problem = f"{first['activation']}, H = {first['heads']}, L = {first['length']}, {first['signal']}"
+        figure.suptitle("\n".join([problem, *(_title(frame) for frame in reversed(frames))]), fontsize=9)
     return figure
+
+
+def _warn_of_starts(frames: Sequence[pd.DataFrame]) -> None:
+    values = {name: list(dict.fromkeys(f"{frame[name].iloc[0]:g}" for frame in frames)) for name in _START}
+    varying = [f"{name} = {', '.join(found)}" for name, found in values.items() if len(found) > 1]
+    if varying:
+        warnings.warn(f"the trajectories start differently: {'; '.join(varying)}", stacklevel=3)
 
 
 def _runs(frame: pd.DataFrame) -> list[pd.DataFrame]:
@@ -117,10 +127,13 @@ def _runs(frame: pd.DataFrame) -> list[pd.DataFrame]:
 
 def _title(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
+    start = f"D = {first['dimension']:g}, norm {first['norm']:g}"
+    if first["threshold"]:
+        start += f", thresholds {first['threshold']:g}"
     if "run_seed" in frame:
-        return f"dots: {frame['run_seed'].nunique()} runs of SGD at D = {first['dimension']}, rate {first['rate']:g}"
+        return f"dots: {frame['run_seed'].nunique()} runs of SGD, rate {first['rate']:g}, from {start}"
     kind = f"rate {first['rate']:g}" if first["rate"] else "gradient flow"
-    return f"equations: {kind}, seed {first['seed']}"
+    return f"lines: equations, {kind}, from {start}, seed {first['seed']}"
 
 
 def _risk(axes: Axes, table: pd.DataFrame, style: dict[str, Any]) -> None:

@@ -119,3 +119,14 @@ def test_bad_file_is_refused(tmp_path, content, reason):
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InvalidProblem, match=reason):
         parse(f"discrete:{path}")
+
+
+def test_the_label_tells_laws_in_files_of_one_name_apart(tmp_path):
+    labels = []
+    for folder, theta in (("a", 1.0), ("b", 2.0), ("c", 1.0)):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "law.csv"
+        path.write_text(f"weight,theta_1\n0.5,{theta}\n0.5,-1\n", encoding="utf-8")
+        labels.append(parse(f"discrete:{path}").label)
+    assert labels[0].startswith("discrete:law.csv#")
+    assert labels[0] == labels[2] != labels[1]

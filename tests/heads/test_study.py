@@ -53,9 +53,10 @@ def trajectories(tmp_path_factory):
     """CSV files of the equations and of two runs of SGD, and the picture that `run` draws."""
     folder = tmp_path_factory.mktemp("runs")
     common = ["--activation", "softmax-1", "--signal", "flipped:nu=6", "--heads", "2", "--time", "1", "--points", "5"]
+    common += ["--dimension", "40"]
     for name, more in (
         ("run", ["--rtol", "0.1", "--plot", str(folder / "drawn.png")]),
-        ("simulate", ["--dimension", "40", "--seeds", "2"]),
+        ("simulate", ["--seeds", "2"]),
     ):
         result = CliRunner().invoke(heads, [name, *common, *more, "--output", str(folder / f"{name}.csv")])
         assert result.exit_code == 0, result.output
@@ -91,6 +92,16 @@ def test_tables_that_do_not_go_together_are_refused(trajectories):
         figure_of([run.drop(columns="m_1_1")])
     with pytest.raises(InvalidProblem, match="two positive times"):
         figure_of([run[:2]])
+
+
+def test_the_picture_says_where_the_trajectories_start(trajectories):
+    run, sgd = (read_csv(trajectories / f"{name}.csv") for name in ("run", "simulate"))
+    title = figure_of([run, sgd]).get_suptitle().splitlines()
+    assert title[1].endswith("from D = 40, norm 0.1, seed 0")
+    assert title[2].endswith("from D = 40, norm 0.1")
+    with pytest.warns(UserWarning, match="start differently: norm = 0.1, 1"):
+        title = figure_of([run, sgd.assign(norm=1.0)]).get_suptitle().splitlines()
+    assert title[2].endswith("norm 1")
 
 
 def test_emergence_is_tabulated_and_drawn(monkeypatch):
