@@ -193,9 +193,10 @@ def emergence_figure(rows: Any) -> Figure:
             style = {"color": colour, "linestyle": "none", "markersize": 4, "capsize": 2}
             axes.errorbar(here["dimension"], here["equations"], here["equations_err"], marker="o",
                           label=f"feature {f}: equations", **style)  # fmt: skip
-            axes.errorbar(here["dimension"], here["simulated"], here["simulated_err"], marker="x", label="SGD", **style)
+            axes.errorbar(here["dimension"], here["simulated"], here["simulated_err"], marker="x",
+                          label=f"feature {f}: SGD", **style)  # fmt: skip
             finite = here[np.isfinite(here["predicted"])]
-            label = "predicted" if len(finite) else "predicted: never"
+            label = f"feature {f}: predicted" + ("" if len(finite) else ", never")
             axes.plot(finite["dimension"], finite["predicted"], color=colour, linewidth=0.8, label=label)
         axes.set(xscale="log", xlabel="D", ylabel=r"emergence time $\tau$", ylim=(0, None))
         axes.legend(fontsize=7)
@@ -231,7 +232,7 @@ def activations_figure(rows: Any) -> Figure:
 
 
 def pruning_figure(rows: Any) -> Figure:
-    """Risk against heads left, one panel for each activation; dashed: the heads that are left were trained again."""
+    """Risk against heads left, one panel for each activation: as trained, and trained again after each removal."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -251,6 +252,9 @@ def pruning_figure(rows: Any) -> Figure:
             axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
             axes.minorticks_off()
             axes.set_title(name, loc="left")
+        for style, label in (("-", "as trained"), ("--", "trained again"), (":", "Bayes")):
+            figure.axes[1].plot([], [], color=GREY, linestyle=style, label=label)
+        figure.axes[1].legend()
         figure.axes[0].set_ylabel("risk")
         figure.axes[0].legend()
     return figure

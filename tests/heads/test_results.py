@@ -54,6 +54,22 @@ def test_least_risks_are_what_the_code_makes():
         assert bayes == pytest.approx(row["bayes_risk"], abs=2 * (error + row["bayes_risk_err"]) + 1e-6)
 
 
+def test_what_the_notebook_says_of_pruning():
+    table = _table("pruning")
+    keys = ["activation", "heads", "retrained"]
+    risks = {key: rows.set_index("heads_left")["risk"] for key, rows in table.groupby(keys)}
+    for heads in (8, 16):
+        for activation, retrained in (("softmax-1", False), ("softmax-1", True), ("bayes-softmax", True)):
+            risk = risks[activation, heads, retrained]
+            assert risk[list(range(4, heads + 1))].tolist() == pytest.approx([risk[4]] * (heads - 3), rel=1e-6)
+        bayes = risks["bayes-softmax", heads, False]
+        assert 1.02 * bayes[4] < bayes[list(range(4, heads))].max() < 1.03 * bayes[4]
+        assert bayes[heads] == pytest.approx(bayes[4], rel=1e-6)
+    for retrained in (False, True):
+        softmax = risks["softmax", 16, retrained]
+        assert all(softmax[odd] > max(softmax[odd - 1], softmax[odd + 1]) for odd in range(5, 16, 2))
+
+
 def test_notebook_is_committed_with_its_outputs():
     cells = code_cells(NOTEBOOK)
     assert all(cell.outputs for cell in cells[1:])

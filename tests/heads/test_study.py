@@ -44,7 +44,9 @@ def test_pruning_curves_are_made_and_drawn():
     assert list(rows[0]) == [column.name for column in PRUNING]
     assert len(rows) == 3 * 2 * 2
     assert {row["heads"] for row in rows} == {2}
-    curve = _lines(pictures.pruning_figure(rows).axes[0])["from H = 2"]
+    panels = pictures.pruning_figure(rows).axes
+    curve = _lines(panels[0])["from H = 2"]
+    assert {"as trained", "trained again", "Bayes"} <= set(_lines(panels[1]))
     assert curve[:, 1].tolist() == [row["risk"] for row in rows[:2]]
 
 
@@ -116,7 +118,8 @@ def test_emergence_is_tabulated_and_drawn(monkeypatch):
     assert list(rows[0]) == [column.name for column in EMERGENCE]
     assert len(rows) == 6
     labels = [line.get_label() for line in figure_of([pd.DataFrame(rows)]).axes[0].get_lines()]
-    assert [label for label in labels if label.startswith("predicted")] == ["predicted", "predicted: never"]
+    predicted = [label for label in labels if "predicted" in label]
+    assert predicted == ["feature 1: predicted", "feature 2: predicted, never"]
 
 
 @pytest.mark.parametrize("name", ["trajectory", "specialisation", "emergence", "activations", "pruning"])
