@@ -174,4 +174,4 @@ def emerge(
         options = {"far": further, "norm": norm, "level": level, "seed": seed}
         rows = emergence(problem, sizes, rate, tau, seeds, **options, progress=progress)
     rows = complete(rows, EMERGENCE, problem, sgd_rate=rate, norm=norm, level=level, seeds=seeds, seed=seed)
-    emit(rows, output, format_, emergence_table)
+    emit(rows, output, format_, lambda rows: emergence_table(rows, sizes))

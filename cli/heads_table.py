@@ -73,17 +73,43 @@ def listing(names: Sequence[str]) -> Callable[[Sequence[Row]], str]:
     return table
 
 
-def emergence_table(rows: Sequence[Row]) -> str:
-    """The times at every D, then the growth with log(sqrt(D)) of every feature."""
+def emergence_table(rows: Sequence[Row], sizes: Sequence[int]) -> str:
+    """The times at every D, then their growth with log(sqrt(D)), over `sizes`, the D of SGD, and over the others."""
     last = [row for row in rows if row["dimension"] == rows[-1]["dimension"]]
     times = ("dimension", "feature", "predicted", "equations", "simulated", "difference", "seen")
-    slopes = ("feature", "learned_before", "rate", "slope_predicted", "slope_equations", "slope_simulated")
-    gaps = ("slope_gap", "slope_z")
     lines = [_problem(rows[0]), "", *columns(rows, times)]
-    lines += ["", "growth of the time with log(sqrt(D)), and the rate at the saddle that the feature leaves:"]
-    lines += columns(last, (*slopes, *gaps))
+    simulated = [row for row in rows if row["dimension"] in sizes]
+    lines += [
+        "",
+        f"growth of the time with log(sqrt(D)) over D = {_sizes(sizes)}, and the rate at the saddle it leaves:",
+    ]
+    near = [
+        row | {name: _growth(simulated, row["feature"], name) for name in ("predicted", "equations")} for row in last
+    ]
+    for row in near:
+        row["simulated"], row["simulated_err"] = row["slope_simulated"], row["slope_simulated_err"]
+        row["predicted_err"] = row["equations_err"] = None
+    lines += columns(near, ("feature", "learned_before", "rate", *times[2:5], "slope_gap", "slope_z"))
+    far = [size for size in dict.fromkeys(row["dimension"] for row in rows) if size not in sizes]
+    if len(far) > 1:
+        lines += ["", f"growth over D = {_sizes(far)}:"]
+        lines += columns(last, ("feature", "slope_predicted", "slope_equations"))
     lines += ["", "difference, slope_gap: simulated - predicted, run by run; slope_z: slope_gap in standard errors"]
     return "\n".join(lines) + "\n"
+
+
+def _sizes(sizes: Sequence[float]) -> str:
+    return ", ".join(f"{size:g}" for size in sorted(set(sizes)))
+
+
+def _growth(rows: Sequence[Row], feature: int, name: str) -> float | None:
+    """Least-squares slope of the mean times of a feature with log(sqrt(D)); None if one is not finite."""
+    import numpy as np
+
+    here = [(np.log(row["dimension"]) / 2, row[name]) for row in rows if row["feature"] == feature]
+    if len(here) < 2 or any(value is None or not np.isfinite(value) for _, value in here):
+        return None
+    return float(np.polyfit(*np.transpose(here), 1)[0])
 
 
 def check_table(rows: Sequence[Row], found: Comparison) -> str:

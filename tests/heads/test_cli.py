@@ -1,6 +1,7 @@
 """The commands: their files, their exit codes, their one-line refusals."""
 
 import csv
+import math
 
 import pytest
 from click.testing import CliRunner
@@ -129,3 +130,21 @@ def test_tiny_risks_are_printed_with_their_figures():
     assert with_error(1.492e-110, 4.4e-114) == "1.49200e-110 +- 4.4e-114"
     assert with_error(0.0, 1e-300) == "0.0e+00 +- 1.0e-300"
     assert with_error(0.5, 1e-15) == "0.500000000000 +- 1.0e-15"
+
+
+def test_slopes_over_the_same_dimensions_stand_side_by_side():
+    from replica_cli.heads_table import emergence_table
+
+    problem = {"activation": "softmax", "heads": 2, "length": 4, "signal": "s", "weight": "mean", "thresholds": "none"}
+    slopes = {"slope_predicted": 7.0, "slope_equations": 8.0, "slope_simulated": 9.0, "slope_gap": 1.0, "slope_z": 0.5}
+    slopes |= {"slope_simulated_err": None, "feature": 1, "learned_before": "", "rate": 0.25, "seen": 2}
+    rows = [
+        {**problem, **slopes, "dimension": size, "predicted": time, "equations": 2 * time}
+        | {"simulated": time if size < 1000 else None, "difference": 0.0 if size < 1000 else None}
+        for size, time in ((100, 1.0), (400, 1.0 + math.log(2)), (10**4, 50.0), (10**6, 60.0))
+    ]
+    _, near, far, _ = emergence_table(rows, [400, 100])[:-1].split("\n\n")[1:]
+    assert "over D = 100, 400," in near
+    assert near.splitlines()[2].split() == ["1", "-", "0.25", "1", "2", "9", "1", "0.5"]
+    assert "over D = 10000, 1e+06" in far
+    assert far.splitlines()[2].split() == ["1", "7", "8"]
