@@ -158,7 +158,7 @@ def emerge(
     growth of SGD with it, run by run. Refused, exit code 2: laws of theta that change with the sign of one theta_f
     (onehot, gaussian with a mean), and more than six features.
 
-    Example: replica heads emerge --signal flipped:nu=16 --heads 2 --dimensions 250,500,1000
+    Example: replica heads emerge --activation softmax-1 --signal flipped:nu=16 --heads 2 --dimensions 100,400,1600
     """
     from replica.heads.emergence import emergence
     from replica.heads.flow import time_grid
