@@ -26,6 +26,7 @@ _STEP = 0.5  # of log s: the trapezoidal rule has an error of exp(-pi^2/step), 3
 _SETS = 8
 _MOST_LAWS = 64
 _PER_NODE, _MOST = 32, 2**20
+_BUDGET = 2**22  # nodes times features times laws of a set
 _CHUNK = 2**14  # nodes at a time, for memory
 _FLOOR = 1e-8  # relative: the step and the ends of the integral
 _TINIEST = 1e-300  # absolute: below, numbers underflow
@@ -34,19 +35,27 @@ _LARGEST = 691.0  # of |log s|: its exponential is 1/_TINIEST
 _ONE, _ZERO = -20.0, 7.0
 
 
-def bayes_risk(problem: HeadsProblem, samples: int = 65536, seed: int = 0) -> tuple[float, float]:
+def bayes_risk(problem: HeadsProblem, samples: int | None = None, seed: int = 0) -> tuple[float, float]:
     """Bayes risk of the signal law and the length of `problem`, and an error estimate (two standard errors).
 
     The error holds a relative 1e-8 of the integral over s, and an absolute 1e-300 below which numbers underflow.
 
     Parameters
     ----------
-    samples : int
-        Scrambled Sobol points in the F dimensions of a token, a power of two, for each of eight independent sets.
+    samples : int, optional
+        Scrambled Sobol points in the F dimensions of a token, a power of two, for each of eight independent sets; by
+        default 65536, and down to 4096 with many features and strong signals, where each costs more.
     """
     signal, length = problem.signal, problem.length
+    # neighbours are about one standard deviation apart; a power of two of laws shares the nodes evenly
+    most = _MOST_LAWS if samples is None else min(_MOST_LAWS, samples // 2)
+    count = 2 ** int(np.ceil(np.log2(min(1.0 + signal.distance, most))))
+    laws = [signal.partway(share) for share in np.linspace(0.0, 1.0, count)] if count > 1 else [signal]
+    if samples is None:
+        dear = signal.features * count
+        samples = 2 ** int(np.log2(np.clip(_BUDGET / dear, 4096, 65536)))
     seeds = np.random.SeedSequence(seed).generate_state(_SETS)
-    values = np.array([_miss(signal, length, samples, int(one)) for one in seeds])
+    values = np.array([_miss(signal, laws, length, samples, int(one)) for one in seeds])
     mean, error = mean_and_error(values)
     return float(mean), float(error + _FLOOR * mean + _TINIEST)
 
@@ -56,22 +65,20 @@ def beside(samples: int) -> int:
     return min(_PER_NODE * samples, _MOST)
 
 
-def _nodes(signal: Signal, samples: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _nodes(signal: Signal, laws: list[Signal], samples: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Log Lambda of every node, increasing; its weights for the informative and for another token, each of sum 1."""
     from scipy.special import logsumexp, ndtri
     from scipy.stats import qmc
 
-    # neighbours about one standard deviation apart; a power of two of laws shares the nodes evenly
-    wanted = min(1.0 + signal.distance, _MOST_LAWS, samples // 2)
-    count = 2 ** int(np.ceil(np.log2(wanted)))
-    laws = [signal.partway(share) for share in np.linspace(0.0, 1.0, count)] if count > 1 else [signal]
+    count = len(laws)
     features, rng = signal.features, np.random.default_rng(seed)
     parts = []
     for law in laws:
         points = qmc.Sobol(features + law.uniforms, rng=rng).random(samples // count)
         np.clip(points, 2.0**-40, 1 - 2.0**-40, out=points)
         parts.append(ndtri(points[:, :features]) + law.transform(points[:, features:]))
-    chunks = [part[i : i + _CHUNK] for part in parts for i in range(0, len(part), _CHUNK)]
+    nodes = np.concatenate(parts)
+    chunks = [nodes[i : i + _CHUNK] for i in range(0, len(nodes), _CHUNK)]
     mixture = np.concatenate([logsumexp([law.log_ratio(x) for law in laws], axis=0) for x in chunks]) - np.log(count)
     log_ratio = np.concatenate([signal.log_ratio(x) for x in chunks])
     order = np.argsort(log_ratio)
@@ -80,8 +87,8 @@ def _nodes(signal: Signal, samples: int, seed: int) -> tuple[np.ndarray, np.ndar
     return log_ratio[order], *(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _miss(signal: Signal, length: int, samples: int, seed: int) -> float:
-    log_ratio, token, noise = _nodes(signal, samples, seed)
+def _miss(signal: Signal, laws: list[Signal], length: int, samples: int, seed: int) -> float:
+    log_ratio, token, noise = _nodes(signal, laws, samples, seed)
     ends = np.concatenate([np.zeros((2, 1)), np.cumsum([token, noise], axis=1)], axis=1)
     total = 0.0
     # outside these ends the integrand in log s is below exp(-30) of what it is there, or below 1/s as chi is
