@@ -32,7 +32,7 @@ def optimum(
 ) -> None:
     """Least risk over overlaps, key noise and thresholds, beside the Bayes risk.
 
-    The Bayes risk is an average of its own, over 8 sets of 32 times --samples points, at most 2^20.
+    The Bayes risk is an average of its own, over 8 sets of 64 times --samples points, at most 2^20.
 
     Exit code 3 if the search did not end at a stationary point: a derivative is above 1e-4 of the risk.
 

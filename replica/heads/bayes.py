@@ -25,7 +25,7 @@ from .signals import Signal
 _STEP = 0.5  # of log s: the trapezoidal rule has an error of exp(-pi^2/step), 3e-9 of the risk
 _SETS = 8
 _MOST_LAWS = 64
-_PER_NODE, _MOST = 32, 2**20
+_PER_NODE, _MOST = 64, 2**20
 _BUDGET = 2**22  # nodes times features times laws of a set
 _CHUNK = 2**14  # nodes at a time, for memory
 _FLOOR = 1e-8  # relative: the step and the ends of the integral
