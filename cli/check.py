@@ -102,13 +102,18 @@ def _block(point: Sequence[Row]) -> str:
     for name, group in groupby(point, key=lambda row: row["number"]):
         *single, last = group
         theory, measured = (with_error(last[key], last[f"{key}_err"]) for key in ("theory", "experiment"))
-        z = ", ".join(f"{row['z']:.1f}" for row in single)
-        lines.append(f"  {name:<20} {theory:<22} {measured:<24} {last['z']:>6.1f}   {z}")
+        z = ", ".join(_z(row) for row in single)
+        lines.append(f"  {name:<20} {theory:<22} {measured:<24} {_z(last):>6}   {z}")
     lines.append("")
     if first["minima"] is not None:
         lines += _minima(point, sizes)
     lines.append(f"  {first['verdict'].upper()}: {first['message']}")
     return "\n".join(lines) + "\n"
+
+
+def _z(row: Row) -> str:
+    """Unknown where the theory did not converge, and has no errors."""
+    return "-" if row["z"] is None else f"{row['z']:.1f}"
 
 
 def _minima(point: Sequence[Row], sizes: Sequence[int]) -> list[str]:

@@ -71,18 +71,21 @@ def ladder(problem: Problem, *, seed: int, threads: int | None) -> Ladder:
     parts = [(weight, _ladder_of(problem, length, seed=seed, threads=threads)) for length, weight in problem.length]
     count = min(part.count for _, part in parts if part.count > 1)
 
+    sampled = any(part.fall is not None for _, part in parts)
+
     def mixture(level: int) -> Channel:
-        return MixtureChannel([_member(weight, part, level) for weight, part in parts])
+        return MixtureChannel([_member(weight, part, level, sampled=sampled) for weight, part in parts])
 
-    return Ladder(count, max(part.default_rtol for _, part in parts), 0, mixture, fall=SAMPLED_FALL)
+    fall = SAMPLED_FALL if sampled else None
+    return Ladder(count, max(part.default_rtol for _, part in parts), 0, mixture, fall=fall)
 
 
-def _member(weight: float, part: Ladder, level: int) -> Member:
+def _member(weight: float, part: Ladder, level: int, *, sampled: bool) -> Member:
     if part.count == 1:
         return Member(weight, part.channel(0))
     if part.stability_cap:
         # the contact set is cheap beside sampled nodes: levels ahead, and the one before for its error
-        level = min(level // 2 + 3, part.count - 1)
+        level = min((level // 2 if sampled else level) + 3, part.count - 1)
         return Member(weight, part.channel(level), part.channel(level - 1))
     return Member(weight, part.channel(level))
 

@@ -12,7 +12,6 @@ from ..models.problem import Problem
 from ..types import Solution
 from . import ridge
 from .discretise import ladder
-from .erm_map import overlap_chart
 from .path import STARTS, Path, PathOptions, starting_point
 
 # two fixed points closer than this in every overlap, relative to its scale, are one
@@ -95,7 +94,9 @@ def fixed_points(
 def _starts(problem: Problem, init: str, start: Solution | None) -> list[tuple[str, np.ndarray]]:
     if start is not None:
         x = np.array(start.overlaps)
-        if not (ridge.applies(problem) or np.all(np.isfinite(overlap_chart().to_free(x)))):
+        m_k, q_k, V_k, m_v, q_v, V_v = x
+        inside = np.all(np.isfinite(x)) and q_k > m_k**2 and q_v > m_v**2 and min(V_k, V_v) > 0.0
+        if not (ridge.applies(problem) or inside):
             raise InvalidProblem(f"start has impossible overlaps {start.overlaps}; allowed: m^2 < q, V > 0, all finite")
         return [("given", x)]
     names = STARTS if init == "both" else (init,)

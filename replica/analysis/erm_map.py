@@ -68,7 +68,8 @@ class Equations:
         held = hat.copy()
         for index, reg in ((2, self.problem.reg_k), (5, self.problem.reg_v)):
             held[index] = max(hat[index], 1.0 / (MAX_GROWTH * par[index]) - reg)
-        return np.array(self._prior.overlaps_of(par, held)), hat
+        with np.errstate(over="ignore"):
+            return np.array(self._prior.overlaps_of(par, held)), hat
 
     def energy(self, x: np.ndarray, hat: np.ndarray) -> float:
         """e of theory.md section 4, per D, at any overlaps and conjugates."""

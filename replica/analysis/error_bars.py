@@ -133,7 +133,7 @@ def estimate(
                 for pair in zip(others, moves, strict=True)
             ]
         )
-        if before is not None:
+        if before is not None and any(len(source) > 1 for source in sources):
             spread = with_bias(spread, before, states)
     elif len(states) > 1:
         spread = _level_differences(states)

@@ -101,12 +101,11 @@ class NodeChannel(Channel):
         return StabilitySums(*map(float, squares), -float(jump), float(square), *found.unseen)
 
     def _jumps(self, par: np.ndarray, effort: int | None) -> LineSums:
-        if effort is None or (self._module.AFFINE and self._directions > 1):
-            # linear attention jumps only where its key has a single direction
-            return LineSums(np.zeros((SCRAMBLES, 2)), (0.0, 0.0))
         m_k, q_k = par[: PARAMETERS.index("V_k")]
-        if q_k - m_k**2 <= 2.0 * VANISHED:
-            # alpha E |g_k|^2 = 0: no proximal point leaves its field, and the fields do not vary
+        # linear attention jumps only where its key has a single direction; where alpha E |g_k|^2 = 0 no proximal point
+        # leaves its field, and the fields do not vary
+        continuous = (self._module.AFFINE and self._directions > 1) or q_k - m_k**2 <= 2.0 * VANISHED
+        if effort is None or continuous:
             return LineSums(np.zeros((SCRAMBLES, 2)), (0.0, 0.0))
 
         def found() -> LineSums:

@@ -44,7 +44,7 @@ class TokenChannel:
     label : Expr
         y. For activations of fixed sum it is measured from the token mean of the value fields, which are centred.
     terms : dict
-        The averaged integrands: envelope, its derivatives d_* in the overlaps, and train_loss, norm.
+        The averaged integrands: envelope, its derivatives d_* in the overlaps, and train_loss.
     """
 
     system: EquationSystem

@@ -170,6 +170,9 @@ def normalised_certificate(omega_k, omega_v, r, energy, V_k, V_v):
     min(2 s^2, 1/4). First s = 1; then s in the ball |chi - omega_k|^2 <= 2 V_k Phi, outside of which Phi is higher:
     there (`normalised_largest`).
     """
+    if KINKED:
+        # across a kink u'' is not bounded
+        return False
     low = math.inf
     high = -math.inf
     for l in range(omega_v.shape[0]):

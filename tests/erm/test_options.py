@@ -1,6 +1,7 @@
 """Options of the solver: they change the road, not the destination."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -141,3 +142,10 @@ def test_bayes_from_python():
     assert bayes.test_risk < replica.solve(problem).test_risk
     with pytest.raises(InvalidProblem, match="estimator = 'gibbs' is unknown"):
         replica.solve(problem, estimator="gibbs")
+
+
+def test_a_start_on_the_edge_of_the_domain_is_refused():
+    found = fixed_points(Problem(data=SpikedSLR(2.0), alpha=2.0), rtol=1e-2)[0]
+    edge = replace(found, overlaps=found.overlaps._replace(m_v=0.0, q_v=0.0))
+    with pytest.raises(InvalidProblem, match="impossible overlaps"):
+        fixed_points(found.problem, start=edge)

@@ -113,7 +113,7 @@ def scalar_terms(x, piece):
         False,
         """
 KINKED, KINKS = True, np.array([0.3])
-D1_SUP, D2_SUP, RISING = math.inf, math.inf, True
+D1_SUP, D2_SUP, RISING = 1.2, 0.0, True
 @njit(nogil=True)
 def scalar_terms(x, piece):
     slope = 0.4 if piece == 0 else 1.2

@@ -83,3 +83,18 @@ def test_a_law_of_lengths_is_solved_at_a_fixed_point(solved):
     # F on other nodes moves the point by no more than the error bars say
     errors = np.array([solution.errors[name] for name in solution.overlaps._fields])
     assert np.all(np.abs(value - np.array(solution.overlaps)) < 5.0 * errors)
+
+
+@pytest.mark.parametrize("rtol", [1e-2, 1e-4])
+def test_a_law_without_sampled_nodes(solved, rtol):
+    """L = 1 or 2, softmax: contact sets and closed forms alone, between their two risks."""
+    law, one, two = (
+        solved(Problem(SpikedSLR(2.0), Softmax(), alpha=2.0, length=length), rtol=rtol)[0]
+        for length in ("1:1,2:1", 1, 2)
+    )
+    assert law.converged
+    assert law.accuracy_met
+    assert law.rs_stable
+    assert one.test_risk < law.test_risk < two.test_risk
+    fine = solved(Problem(SpikedSLR(2.0), Softmax(), alpha=2.0, length="1:1,2:1"), rtol=1e-6)[0]
+    assert abs(law.test_risk - fine.test_risk) <= 2.0 * (law.errors["test_risk"] + fine.errors["test_risk"])

@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 import sympy
+from scipy.special import erfc
 
 from replica import Activation, DataModel, MaxSLR, Problem, Softmax, SpikedSLR
 from replica.analysis.erm_map import Equations
@@ -139,6 +140,7 @@ def test_sampling_a_sharp_density_ratio_agrees_with_its_closed_law():
     ("data", "reason"),
     [
         (Unnormalised(1.0), r"has E g = 1\.[56].*allowed: E g = 1"),
+        (Spike(1600.0), "puts the hidden score beyond 36"),
         (TooLarge(100.0), r"has E g = 1\.[01].*allowed: E g = 1"),
         (FirstIsSpecial(1.0), "is not exchangeable"),
     ],
@@ -294,3 +296,20 @@ def test_attention_that_sees_no_scores_is_ridge_regression_on_the_mean_token(sol
     assert found.overlaps.V_k == pytest.approx(1.0)
     assert found.prox_jump == 0.0
     assert np.isnan(found.off_m)
+
+
+@dataclass(frozen=True)
+class Rare(Spike):
+    """All of the weight on scores beyond 3, which few samples reach."""
+
+    name = "rare"
+
+    def log_weight(self, chi, eps):
+        return sympy.log(sympy.Heaviside(chi[eps] - 3)) - sympy.log(sympy.Float(0.5 * erfc(3.0 / np.sqrt(2.0))))
+
+
+@pytest.mark.nojit
+def test_a_rare_hidden_score_is_sampled():
+    scores, weights = Rare(1.0).teacher_scores(np.random.default_rng(0).random((2000, 65)), 64)
+    assert weights.mean() == pytest.approx(1.0, abs=0.1)
+    assert np.all(scores[weights > 0.0, 0] > 3.0)

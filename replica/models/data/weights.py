@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _CHECKED, _SIGMAS = 4096, 6.0
 # cells of the law of a hidden score, and numbers to spend on it
 _EDGES, _NUMBERS = np.linspace(-36.0, 36.0, 1441), 2**21
+# most of the law that may lie in an outermost cell
+_OUTSIDE = 1e-5
 # share of the normal law in it, for scores that few samples miss
 _DEFENSIVE = 0.1
 
@@ -94,7 +96,7 @@ def _hidden_score(data: DataModel, length: int) -> _Score:
     for sample in others:
         scores = [centres, *(np.full(len(centres), score) for score in sample[1:])]
         with np.errstate(all="ignore"):
-            total = np.logaddexp(total, np.nan_to_num(log_weight(scores), nan=-np.inf, posinf=-np.inf))
+            total = np.logaddexp(total, np.nan_to_num(log_weight(scores), nan=-np.inf, posinf=-np.inf, neginf=-np.inf))
     with np.errstate(divide="ignore"):
         mass = total + np.log(shares)
     tilted = np.exp(mass - logsumexp(mass)) if np.max(mass) > -np.inf else shares
@@ -134,6 +136,11 @@ def to_front(scores: np.ndarray, position: np.ndarray) -> np.ndarray:
 @functools.lru_cache(maxsize=64)
 def check(data: DataModel, length: int) -> None:
     """Refuse a `log_weight` that is not exchangeable or whose E g differs from one by more than sampling allows."""
+    if max(_hidden_score(data, length).probabilities[[0, -1]]) > _OUTSIDE:
+        raise InvalidProblem(
+            f"log_weight of {data.name} puts the hidden score beyond {_EDGES[-1]:g}, where it cannot be sampled; "
+            "allowed: weaker signals, or a model with `teacher_scores` of its own"
+        )
     scores, density, weights = _tilted(data, np.random.default_rng(0).random((_CHECKED, length)), length)
     if not np.all(np.isfinite(density)):
         raise InvalidProblem(f"log_weight of {data.name} is not finite or -inf everywhere; allowed: log g with E g = 1")
