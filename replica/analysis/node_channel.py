@@ -90,7 +90,7 @@ class NodeChannel(Channel):
     def _channel_sums(
         self, par: np.ndarray, averages: np.ndarray, moments: np.ndarray, unproved: int, failed: int
     ) -> ChannelSums:
-        label = self._module.token_label(np.array([*par, *self._extra]))
+        label = self._module.token_label(self._parameters(par))
         total = relative_to_label(averages, label, moments, self._variance)
         # a proximal point that is not stationary counts against the norm, hence in every error
         return ChannelSums(total[0], total[1:7], total[7], 1.0 + failed / self.nodes, bool(unproved == 0))
@@ -117,7 +117,7 @@ class NodeChannel(Channel):
                 token_lines(self._problem, self._length, LOG2_LINES[effort], (self._seed, self._length, scramble))
                 for scramble in range(SCRAMBLES)
             ]
-            return line_sums(self._module, np.array([*par, *self._extra]), lines, envelope, limit, self._threads)
+            return line_sums(self._module, self._parameters(par), lines, envelope, limit, self._threads)
 
         return self._kept(f"jumps {effort}", par, found)
 
@@ -163,8 +163,12 @@ class NodeChannel(Channel):
 
         return np.array([np.sum(part, axis=0) for part in self._map(block)]) / self._count
 
+    def _parameters(self, par: np.ndarray) -> np.ndarray:
+        """TOKEN_PARAMETERS."""
+        return np.array([*par, *self._extra])
+
     def _arguments(self, par: np.ndarray, nodes: TokenNodes) -> tuple:
-        return np.array([*par, *self._extra]), nodes.shift, nodes.star, nodes.eta, nodes.zeta, nodes.scalars
+        return self._parameters(par), nodes.shift, nodes.star, nodes.eta, nodes.zeta, nodes.scalars
 
     def _map(self, block: Callable) -> list[list]:
         """block(nodes, begin, end, rows, small) over all scrambles, grouped by scramble."""

@@ -11,7 +11,7 @@ from ..errors import InvalidProblem
 from ..models.checks import number
 from .flow import State, integrate, random_start
 from .problem import HeadsProblem
-from .saddles import FIRST, Stage, check_separable, predicted_times, stages_visited
+from .saddles import FIRST, Stage, check_separable, last_without, predicted_times, stages_visited
 from .simulation import Runs, simulate
 from .stages import emergence_times
 
@@ -150,8 +150,7 @@ def _rows(
     rows: list[dict[str, Any]] = []
     for dimension, found in times.items():
         for f, common in enumerate(slopes):
-            # the stage that the feature leaves, or the last one if it stays, of every start
-            left = [[stage for stage in stages if f not in stage.learned][-1] for stages in visited[dimension]]
+            left = [last_without(stages, f) for stages in visited[dimension]]
             rates = np.array([stage.rates[f] for stage in left])
             row = {
                 **common,

@@ -104,8 +104,12 @@ def predicted_times(found: Sequence[Stage], targets: np.ndarray) -> np.ndarray:
     Beyond the end of tau the growth goes on with the rate there; inf if that is not positive within its error; nan if
     the feature starts beyond its target.
     """
-    last = [[stage for stage in found if f not in stage.learned][-1] for f in range(len(targets))]
-    return np.array([_crossing(stage, f, targets[f]) for f, stage in enumerate(last)])
+    return np.array([_crossing(last_without(found, f), f, target) for f, target in enumerate(targets)])
+
+
+def last_without(found: Sequence[Stage], feature: int) -> Stage:
+    """The stage that the feature leaves, or the last one if it stays."""
+    return [stage for stage in found if feature not in stage.learned][-1]
 
 
 def _crossing(stage: Stage, feature: int, target: float) -> float:

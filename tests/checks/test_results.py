@@ -1,4 +1,4 @@
-"""The committed tables and the notebook: made by this code, still what it makes, and without a disagreement."""
+"""The committed tables: made by this code, still what it makes, and without a disagreement."""
 
 from pathlib import Path
 
@@ -7,10 +7,8 @@ import pytest
 from replica.checks.line import NAMES as LINE_NAMES
 from replica.checks.run import Checks, Plan
 from replica.checks.table import NAMES
-from tests.notebooks import code_cells, run_from_clean
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOK = ROOT / "notebooks" / "theory_and_experiment.ipynb"
 POINT = ["model", "activation", "length", "alpha"]
 
 
@@ -68,13 +66,3 @@ def test_the_line_marks_what_is_unresolved():
     assert set(ends["resolved"]) <= {True, False}
     sharp = ends[ends["resolved"].astype(bool)]
     assert (sharp["high"] <= 1.1 * sharp["low"] / 0.99).all()
-
-
-def test_the_notebook_is_committed_with_its_outputs():
-    cells = code_cells(NOTEBOOK)
-    assert all(cell.outputs for cell in cells[1:])
-
-
-@pytest.mark.slow
-def test_the_notebook_runs_from_clean():
-    run_from_clean(NOTEBOOK)

@@ -1,4 +1,4 @@
-"""The committed tables and the notebook: made by this code, and still what it makes."""
+"""The committed tables: made by this code, and still what it makes."""
 
 from pathlib import Path
 
@@ -8,10 +8,8 @@ from replica.flow.plan import Plan
 from replica.flow.problem import FlowProblem
 from replica.flow.schema import FINAL
 from replica.flow.train import train
-from tests.notebooks import code_cells, run_from_clean
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOK = ROOT / "notebooks" / "value_softmax_flow.ipynb"
 
 
 @pytest.mark.parametrize("name", ["flow_sweep", "flow_conditioning"])
@@ -34,13 +32,3 @@ def test_rows_are_what_the_code_makes():
         for number in ("max_s", "loss", "int_gamma"):
             allowed = 2 * (row[f"{number}_err"] + again[f"{number}_err"]) + 1e-9
             assert again[number] == pytest.approx(row[number], abs=allowed)
-
-
-def test_notebook_is_committed_with_its_outputs():
-    cells = code_cells(NOTEBOOK)
-    assert all(cell.outputs for cell in cells[1:])
-
-
-@pytest.mark.slow
-def test_notebook_runs_from_clean():
-    run_from_clean(NOTEBOOK)

@@ -1,4 +1,4 @@
-"""The committed tables and the notebook: made by this code, and what its text says of them."""
+"""The committed tables: made by this code, and what its text says of them."""
 
 from pathlib import Path
 
@@ -9,10 +9,8 @@ from replica.heads.optimum import optimum
 from replica.heads.problem import HeadsProblem
 from replica.heads.signals import flipped
 from replica.heads.table import EMERGENCE, OPTIMUM, PRUNING, SPECIALISATION
-from tests.notebooks import code_cells, run_from_clean
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOK = ROOT / "notebooks" / "heads_specialisation.ipynb"
 
 
 def _table(name):
@@ -68,13 +66,3 @@ def test_what_the_notebook_says_of_pruning():
     for retrained in (False, True):
         softmax = risks["softmax", 16, retrained]
         assert all(softmax[odd] > max(softmax[odd - 1], softmax[odd + 1]) for odd in range(5, 16, 2))
-
-
-def test_notebook_is_committed_with_its_outputs():
-    cells = code_cells(NOTEBOOK)
-    assert all(cell.outputs for cell in cells[1:])
-
-
-@pytest.mark.slow
-def test_notebook_runs_from_clean():
-    run_from_clean(NOTEBOOK)

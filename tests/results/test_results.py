@@ -1,4 +1,4 @@
-"""The committed tables, pictures and notebooks: made by this code, and still what it makes."""
+"""The committed tables and pictures: made by this code, and still what it makes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ import replica
 from replica.analysis.thresholds import thresholds
 from replica.errors import InvalidProblem
 from replica.schema import NAMES
-from tests.notebooks import code_cells, run_from_clean
 
 ROOT = Path(__file__).parents[2]
-BOOKS = ("tour", "phase_diagrams", "own_activation")
 ACTIVATIONS = {"softmax": replica.Softmax, "linear": replica.Linear, "softplus": replica.Softplus, "erf": replica.Erf}
 
 
@@ -167,15 +165,3 @@ def test_lbfgs_agrees_with_the_theory():
     assert z.abs().max() < 4
     assert (both["test_risk_err"] < 0.03 * both["test_risk"]).all()
     assert all(math.isclose(a, b) for a, b in zip(both["reg_k"], both["reg_k_theory"], strict=True))
-
-
-@pytest.mark.parametrize("name", BOOKS)
-def test_notebooks_are_committed_with_their_outputs(name):
-    cells = code_cells(ROOT / "notebooks" / f"{name}.ipynb")
-    assert sum(bool(cell.outputs) for cell in cells) >= len(cells) - 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BOOKS)
-def test_notebooks_run_from_clean(name):
-    run_from_clean(ROOT / "notebooks" / f"{name}.ipynb")
